@@ -1,0 +1,51 @@
+"""Where the states of a world are drawn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from selectenv.typing import FloatArray, IntArray
+
+GRID_ARROWS: dict[str, tuple[tuple[int, int], ...]] = {
+    "up-down-left-right": ((0, -1), (0, 1), (-1, 0), (1, 0)),
+    "left-down-right-up": ((-1, 0), (0, 1), (1, 0), (0, -1)),
+    "up-right-down-left": ((0, -1), (1, 0), (0, 1), (-1, 0)),
+}
+"""Where the actions of a grid world point, in x and y (downwards), by the order of its actions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Positions of states, and what else stands in the picture."""
+
+    positions: FloatArray
+    """[n, 2] x and y (downwards) of each state."""
+    kind: str
+    """"grid" draws cells and arrows, "nodes" circles and edges."""
+    arrows: tuple[tuple[int, int], ...] = ()
+    """Grid: where each action points."""
+    marks: tuple[tuple[float, float, str], ...] = ()
+    """x, y and kind ("goal", "trap", "wall") of cells that are no states."""
+    edges: IntArray | None = None
+    """Nodes: [m, 3] state, action, next state."""
+
+
+def square_layout(n: int) -> Layout:
+    """Return n cells in a near-square block, for worlds without a shape of their own."""
+    columns = max(1, int(np.ceil(np.sqrt(n))))
+    cell = np.arange(n)
+    return Layout(np.stack([cell % columns, cell // columns], axis=1).astype(np.float64), "grid")
+
+
+def grid_layout(ids: IntArray, columns: int, arrows: str, marks: dict[int, str]) -> Layout:
+    """Return the layout of a full grid whose cells are numbered row by row.
+
+    Args:
+        ids: the cells that are states.
+        columns: cells a row.
+        arrows: a key of `GRID_ARROWS`.
+        marks: kind of the cells that are not.
+    """
+    positions = np.stack([ids % columns, ids // columns], axis=1).astype(np.float64)
+    drawn = tuple((float(cell % columns), float(cell // columns), kind) for cell, kind in marks.items())
+    return Layout(positions, "grid", GRID_ARROWS[arrows], drawn)

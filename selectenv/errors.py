@@ -1,0 +1,87 @@
+"""The exceptions a user can meet; all of them are `SelectEnvError`, most also the built-in or Gymnasium kind."""
+
+import difflib
+from collections.abc import Iterable
+
+from gymnasium import error as gym_error
+
+
+class SelectEnvError(Exception):
+    """Base of every error raised on purpose by this project."""
+
+
+class OptionError(SelectEnvError, ValueError):
+    """An option has a value that is not allowed, or options contradict each other."""
+
+
+class UnknownNameError(OptionError):
+    """A world, dataset, learner or option of this name does not exist."""
+
+
+class BudgetError(OptionError):
+    """A budget that is no number of labels between 1 and n and no share in (0, 1]."""
+
+
+class LabelError(SelectEnvError, ValueError):
+    """Labels or masks of the wrong type, shape or range."""
+
+
+class ActionError(LabelError, gym_error.InvalidAction):
+    """An action that is not an integer between 0 and n - 1."""
+
+
+class UnknownStateError(SelectEnvError, KeyError):
+    """A state id that the world or the dataset has not got."""
+
+    def __str__(self) -> str:
+        """Say the message plainly: KeyError would quote it."""
+        return str(self.args[0]) if self.args else ""
+
+
+class EpisodeError(SelectEnvError, gym_error.ResetNeeded):
+    """A step before reset or after the end of the episode."""
+
+
+class WorldError(SelectEnvError, ValueError):
+    """A world whose outcomes, start or horizon make no sense."""
+
+
+class DatasetError(SelectEnvError, ValueError):
+    """Arrays that do not form a dataset."""
+
+
+class DatasetFileError(DatasetError):
+    """A dataset file that is damaged, foreign, or of another format version."""
+
+
+class PhaseError(SelectEnvError, RuntimeError):
+    """Something that the test phase forbids."""
+
+
+class NoEvaluatorError(SelectEnvError, RuntimeError):
+    """Performance was asked of a problem without an evaluator, or rewards of a dataset without them."""
+
+
+class MissingExtraError(SelectEnvError, gym_error.DependencyNotInstalled):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+def did_you_mean(name: object, allowed: Iterable[str]) -> str:
+    """Return what was allowed, and the closest match to ``name`` if there is one."""
+    options = [str(option) for option in allowed]
+    by_lower = {option.lower(): option for option in options}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1, cutoff=0.5)
+    hint = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+    return f"allowed: {', '.join(options)}.{hint}"
+
+
+def check_name(kind: str, name: object, allowed: Iterable[str]) -> str:
+    """Return ``name`` if it is allowed.
+
+    Raises:
+        UnknownNameError: it is not; the message lists what is and the closest match.
+    """
+    options = list(allowed)
+    if not isinstance(name, str) or name not in options:
+        raise UnknownNameError(f"unknown {kind} {name!r}; {did_you_mean(name, options)}")
+    return name
