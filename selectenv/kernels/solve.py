@@ -20,7 +20,7 @@ LANES = 64
 """Label sets solved together; measured best of 16 to 128."""
 TIE = 1e-8
 """Actions within this of the best are equally good."""
-WARM_SWEEPS = 8
+WARM_SWEEPS = 16
 """Sweeps before policy iteration takes over."""
 SWEEP_TOLERANCE = 1e-12
 """Models too large for elimination: sweep until no value moves by more than this, relative to the largest."""

@@ -1,0 +1,1 @@
+"""The players: selection strategies against one interface."""

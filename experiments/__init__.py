@@ -1,0 +1,1 @@
+"""The studies: demo, benchmark, tables and figures."""

@@ -1,0 +1,114 @@
+"""Datasets on disk: one .npz file with its spec, seed and content hash, checked on load; and the user's cache."""
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.errors import DatasetError, DatasetFileError
+
+FORMAT = "selectenv-dataset"
+VERSION = 1
+
+
+def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
+    """Write a dataset to one file; the file is there whole or not at all."""
+    target = Path(path)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "n_actions": dataset.n_actions,
+        "spec": dict(dataset.spec),
+        "fingerprint": dataset.fingerprint,
+    }
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), **dataset.arrays()}
+            np.savez(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def load(path: str | os.PathLike[str]) -> OfflineDataset:
+    """Read a dataset and check it against its own hash.
+
+    Raises:
+        DatasetFileError: the file is missing, damaged, of another kind or of a newer version.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(str(arrays.pop("header")))
+        if header["format"] != FORMAT:
+            raise KeyError("format")
+        version, fingerprint = int(header["version"]), header["fingerprint"]
+    except FileNotFoundError:
+        raise DatasetFileError(f"there is no dataset file {os.fspath(path)!r}") from None
+    except (KeyError, TypeError, AttributeError, IsADirectoryError):
+        raise DatasetFileError(f"{os.fspath(path)!r} is not a dataset written by selectenv") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DatasetFileError(f"{os.fspath(path)!r} is damaged or not a dataset file ({error})") from None
+    if version != VERSION:
+        raise DatasetFileError(f"{os.fspath(path)!r} has format version {version}; this release reads version {VERSION}")
+    try:
+        dataset = OfflineDataset(
+            n_actions=int(header["n_actions"]), hidden_reward=arrays.pop("hidden_reward", None), spec=header["spec"], **arrays
+        )
+        intact = dataset.fingerprint == fingerprint
+    except (DatasetError, TypeError, KeyError, ValueError, AttributeError) as error:
+        raise DatasetFileError(f"{os.fspath(path)!r} is damaged: {error}") from None
+    if not intact:
+        raise DatasetFileError(f"{os.fspath(path)!r} is damaged: its content does not match its hash")
+    return dataset
+
+
+def cache_folder() -> Path:
+    """Return where datasets are cached: `SELECTENV_CACHE`, or the platform's folder for caches."""
+    chosen = os.environ.get("SELECTENV_CACHE")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "selectenv"
+
+
+def cached(spec: dict[str, Any], make: Callable[[], OfflineDataset]) -> OfflineDataset:
+    """Return the dataset of ``spec`` from the cache, or make it and keep it.
+
+    A damaged file is made anew; a folder that cannot be written costs a warning, not the work.
+    """
+    key = hashlib.blake2b(json.dumps([VERSION, spec], sort_keys=True).encode(), digest_size=16).hexdigest()
+    path = cache_folder() / f"{spec['world']}-{key}.npz"
+    if path.exists():
+        try:
+            found = load(path)
+            if dict(found.spec) == spec:
+                return found
+        except DatasetFileError:
+            pass  # our own file, and we can make it again
+    dataset = make()
+    try:
+        save(dataset, path)
+    except OSError as error:
+        warnings.warn(f"the dataset could not be cached in {path.parent}: {error}", RuntimeWarning, stacklevel=2)
+    return dataset

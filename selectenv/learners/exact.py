@@ -1,0 +1,65 @@
+"""Exact learning on the empirical model: what Q-learning would find with endless passes over the data.
+
+UDS (Yu et al. 2022, https://arxiv.org/abs/2202.01741) replaces unknown rewards and learns as usual:
+
+    Q(s, a) = r_L(s, a) + gamma sum_s' P(s' | s, a) max_a' Q(s', a'),   r_L = r if s in L else impute.
+
+Adapted Q-learning defines Q only on the labelled states, values unlabelled next states at 0 and leaves the data's own
+action frequencies in force elsewhere.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.kernels.model import ELIMINATION_LIMIT, Model
+from selectenv.kernels.solve import LANES, learn_blocks
+from selectenv.learners.learner import Learned
+from selectenv.typing import BoolArray, FloatArray
+
+CHUNK_FLOATS = 1 << 16
+"""Policies of one chunk: half a MiB, so that they are still in the cache when they are evaluated."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExactLearner:
+    """Solves the empirical model of a dataset for any label set."""
+
+    dataset: OfflineDataset
+    adapted: bool = False
+    gamma: float = 0.99
+    impute: float = 0.0
+    exclude_unseen: bool = False
+
+    @cached_property
+    def _model(self) -> Model:
+        return self.dataset.empirical_model(exclude_unseen=self.exclude_unseen)
+
+    @property
+    def sets_per_chunk(self) -> int:
+        """Whole blocks of lanes, about `CHUNK_FLOATS` in all."""
+        floats_per_block = self.dataset.n_states * self.dataset.n_actions * LANES
+        return LANES * max(1, CHUNK_FLOATS // floats_per_block)
+
+    def learn(self, labels: BoolArray) -> Learned:
+        """Learn from one label set [n]."""
+        n, actions = self.dataset.n_states, self.dataset.n_actions
+        values, q, policy = np.empty((1, n, 1)), np.empty((1, n, actions, 1)), np.empty((1, n, actions, 1))
+        self._solve(labels[None], values, q, policy)
+        return Learned(q[0, :, :, 0], values[0, :, 0], policy[0, :, :, 0])
+
+    def learn_policies(self, masks: BoolArray) -> FloatArray:
+        """Learn from many label sets [sets, n]; see `Learner.learn_policies`."""
+        n, actions = self.dataset.n_states, self.dataset.n_actions
+        lanes = min(LANES, len(masks))
+        policies = np.empty((-(-len(masks) // lanes), n, actions, lanes))
+        self._solve(masks, np.empty((1, n, lanes)), np.empty((1, n, actions, lanes)), policies)
+        return policies
+
+    def _solve(self, masks: BoolArray, values: FloatArray, q: FloatArray, policies: FloatArray) -> None:
+        learn_blocks(
+            self._model, masks, self.gamma, self.impute, self.adapted, self.dataset.n_states > ELIMINATION_LIMIT,
+            self.dataset.action_frequencies, values, q, policies,
+        )  # fmt: skip

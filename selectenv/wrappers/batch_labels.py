@@ -1,0 +1,47 @@
+"""BatchLabels: k labels a step."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from selectenv.env import Observation, RewardSelectionEnv
+from selectenv.errors import ActionError, OptionError
+from selectenv.typing import BoolArray
+
+
+class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any]):
+    """One action labels k states at once; the learner is refitted and observed once a batch.
+
+    Where the budget is no multiple of k, the last batch is cut to what is left. The return is that of the same labels
+    one at a time. ``info["wasted"]`` counts the wasted labels of the batch.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], k: int) -> None:
+        """Label ``k`` states a step in ``env``."""
+        super().__init__(env)
+        self._selection = selection_env(env)
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= self._selection.budget:
+            raise OptionError(f"k must be a whole number from 1 to the budget of {self._selection.budget}, not {k!r}")
+        self.k = int(k)
+        n = self._selection.problem.n_states
+        self.action_space = gym.spaces.MultiDiscrete(np.full(self.k, n))
+
+    def step(self, action: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Label the states whose numbers ``action`` lists."""
+        if np.shape(action) != (self.k,):
+            raise ActionError(f"an action lists {self.k} state numbers, not {action!r}")
+        return self._selection.label_many(np.asarray(action))
+
+    def action_masks(self) -> BoolArray:
+        """Return which states can still be labelled usefully, once for each of the k places."""
+        return np.tile(self._selection.action_masks(), self.k)
+
+
+def selection_env(env: gym.Env[Any, Any]) -> RewardSelectionEnv:
+    """Return the RewardSelectionEnv inside ``env``."""
+    inner = env.unwrapped
+    if not isinstance(inner, RewardSelectionEnv):
+        raise OptionError(f"this wrapper is for reward selection environments, not for {inner}")
+    return inner
