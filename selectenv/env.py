@@ -2,13 +2,21 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.errors import ActionError, BudgetError, EpisodeError, NoEvaluatorError, OptionError, PhaseError, check_name
+from selectenv.errors import (
+    ActionError,
+    BudgetError,
+    EpisodeError,
+    NoEvaluatorError,
+    OptionError,
+    PhaseError,
+    check_name,
+)
 from selectenv.evaluators import Calls
 from selectenv.features import OCCUPANCIES, data_features, learned_features
 from selectenv.problem import SelectionProblem
@@ -47,7 +55,7 @@ def number_of_labels(budget: float, n: int) -> int:
     return max(1, math.floor(budget * n + 1e-9))
 
 
-class RewardSelectionEnv(gym.Env[Observation, Any]):
+class RewardSelectionEnv(gym.Env[Any, Any]):
     """Each step labels one state; the return is the performance of the policy learned from the labels.
 
     Args:
@@ -61,7 +69,10 @@ class RewardSelectionEnv(gym.Env[Observation, Any]):
         render_mode: "ansi" or "rgb_array".
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 2}
+    metadata = {  # noqa: RUF012 - Gymnasium declares it so
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": 2,
+    }
 
     def __init__(
         self,
@@ -79,7 +90,9 @@ class RewardSelectionEnv(gym.Env[Observation, Any]):
         check_name("reward_mode", reward_mode, REWARD_MODES)
         check_name("phase", phase, PHASES)
         if phase == "test" and reward_mode != "final":
-            raise PhaseError('the test phase allows only reward_mode="final": marginal rewards tell what the evaluator knows')
+            raise PhaseError(
+                'the test phase allows only reward_mode="final": marginal rewards tell what the evaluator knows'
+            )
         if render_mode is not None:
             check_name("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
@@ -90,9 +103,13 @@ class RewardSelectionEnv(gym.Env[Observation, Any]):
         first = problem if isinstance(problem, SelectionProblem) else problem(np.random.default_rng(0))
         n = first.n_states
         self.budget = number_of_labels(budget, n)
-        self._refit_every = max(1, math.floor(labels_per_refit * n)) if isinstance(labels_per_refit, float) else labels_per_refit
+        self._refit_every = (
+            max(1, math.floor(labels_per_refit * n)) if isinstance(labels_per_refit, float) else labels_per_refit
+        )
         if isinstance(labels_per_refit, bool) or not self._refit_every >= 1 or not labels_per_refit > 0:
-            raise OptionError(f"labels_per_refit must be an int, 1 or more, or a share of the states, not {labels_per_refit!r}")
+            raise OptionError(
+                f"labels_per_refit must be an int, 1 or more, or a share of the states, not {labels_per_refit!r}"
+            )
         if not 0 <= initial_ratio <= 1:
             raise OptionError(f"initial_ratio must lie between 0 and 1, not {initial_ratio!r}")
         self._initial = math.floor(initial_ratio * n + 1e-9)
@@ -102,16 +119,16 @@ class RewardSelectionEnv(gym.Env[Observation, Any]):
                 "and at least one must be left to choose"
             )
         self._adopt(first)
-        spaces = {
-            name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()
-        }
+        spaces = {name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()}
         self.observation_space = gym.spaces.Dict({**spaces, "budget": gym.spaces.Box(0, 1, (1,), np.float32)})
         self.action_space = gym.spaces.Discrete(n)
         self.labelled_at = np.zeros(n, np.int64)
         """[n] which label of the episode a state got, counted from 1; 0 if it has none."""
         self.labels_spent = self.budget  # nothing may be labelled before reset
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode: no labels but the initial random ones.
 
         Returns:
@@ -208,10 +225,12 @@ class RewardSelectionEnv(gym.Env[Observation, Any]):
         """Make ``problem`` the one that is played, counted and locked for this environment alone."""
         if hasattr(self, "labelled_at") and problem.n_states != len(self.labelled_at):
             raise OptionError(
-                f"a problem source must keep the number of states: it made {problem.n_states} after {len(self.labelled_at)}"
+                f"a problem source must keep the number of states, {len(self.labelled_at)}: it made {problem.n_states}"
             )
         if self._marginal and not problem.evaluator.available:
-            raise NoEvaluatorError("marginal rewards need an evaluator: this problem was made from data without a world")
+            raise NoEvaluatorError(
+                "marginal rewards need an evaluator: this problem was made from data without a world"
+            )
         self.problem = problem.view(self.calls)
         self.problem.evaluator.locked = self._test
         self._features = data_features(self.problem)
@@ -223,7 +242,9 @@ class RewardSelectionEnv(gym.Env[Observation, Any]):
         if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
             raise ActionError(f"an action is the number of a state, an int from 0 to {n - 1}, not {action!r}")
         if not 0 <= action < n:
-            raise ActionError(f"there is no state number {action}: they lie in 0..{n - 1}; for ids use `problem.actions(ids)`")
+            raise ActionError(
+                f"there is no state number {action}: they lie in 0..{n - 1}; for ids use `problem.actions(ids)`"
+            )
         return int(action)
 
     def _check_running(self) -> None:

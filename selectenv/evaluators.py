@@ -60,7 +60,10 @@ class RolloutReturns:
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:
         """Return the mean returns [blocks, lanes] of policies [blocks, n, actions, lanes]."""
         blocks, _, _, lanes = policies.shape
-        found = [[self.episode_returns(policies[b, :, :, w], discount)[0].mean() for w in range(lanes)] for b in range(blocks)]
+        found = [
+            [self.episode_returns(policies[b, :, :, w], discount)[0].mean() for w in range(lanes)]
+            for b in range(blocks)
+        ]
         return np.array(found)
 
 

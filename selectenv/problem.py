@@ -27,7 +27,11 @@ class SelectionProblem:
     """
 
     def __init__(
-        self, dataset: OfflineDataset, learner: Learner, evaluator: Evaluator | None = None, layout: Layout | None = None
+        self,
+        dataset: OfflineDataset,
+        learner: Learner,
+        evaluator: Evaluator | None = None,
+        layout: Layout | None = None,
     ) -> None:
         """Join a dataset, a learner on it and, where there is a world, an evaluator and a layout to draw in."""
         self.dataset, self.learner = dataset, learner
@@ -66,14 +70,18 @@ class SelectionProblem:
         n = self.n_states
         given = labels if isinstance(labels, np.ndarray) else np.asarray(list(labels))
         if given.dtype == np.bool_ and given.shape == (n,):
-            return given.copy()
+            return np.array(given, np.bool_)
         if given.size == 0:
             return np.zeros(n, bool)
         if given.dtype.kind not in "iu" or given.ndim != 1:
-            raise LabelError(f"labels must be state numbers or a boolean mask of shape ({n},), not {given.dtype}{given.shape}")
+            raise LabelError(
+                f"labels must be state numbers or a boolean mask of shape ({n},), not {given.dtype}{given.shape}"
+            )
         if given.min() < 0 or given.max() >= n:
             wrong = given[(given < 0) | (given >= n)][0]
-            raise LabelError(f"there is no state number {wrong}: they lie in 0..{n - 1}; for ids use `problem.actions(ids)`")
+            raise LabelError(
+                f"there is no state number {wrong}: they lie in 0..{n - 1}; for ids use `problem.actions(ids)`"
+            )
         mask = np.zeros(n, bool)
         mask[given] = True
         return mask
@@ -104,7 +112,12 @@ class SelectionProblem:
         Returns:
             [sets] performances.
         """
-        if not isinstance(masks, np.ndarray) or masks.dtype != np.bool_ or masks.ndim != 2 or masks.shape[1] != self.n_states:
+        if (
+            not isinstance(masks, np.ndarray)
+            or masks.dtype != np.bool_
+            or masks.ndim != 2
+            or masks.shape[1] != self.n_states
+        ):
             got = f"{masks.dtype}{masks.shape}" if isinstance(masks, np.ndarray) else type(masks).__name__
             raise LabelError(f"masks must be a boolean array of shape (sets, {self.n_states}), not {got}")
         self._require_evaluator()

@@ -107,7 +107,12 @@ def make_problem(
             raise DatasetError("without a tabular world, data cannot be collected: give `dataset=`")
         share = _share(dataset, expert_share, row.expert_share)
         spec = dataset_spec(
-            place, expert_share=share, mixture=mixture or row.mixture, expert=expert, size=dataset_size, seed=dataset_seed
+            place,
+            expert_share=share,
+            mixture=mixture or row.mixture,
+            expert=expert,
+            size=dataset_size,
+            seed=dataset_seed,
         )
         data = cached(spec, lambda: collect(place, spec)) if cache else collect(place, spec)
     elif isinstance(dataset, str) and os.sep not in dataset and not dataset.endswith(".npz"):
@@ -224,7 +229,9 @@ def _engine(
         return None
     if not isinstance(world, TabularWorld):
         if kind == "exact":
-            warnings.warn("this environment has no table of outcomes: evaluating by rollouts", UserWarning, stacklevel=3)
+            warnings.warn(
+                "this environment has no table of outcomes: evaluating by rollouts", UserWarning, stacklevel=3
+            )
         return EnvironmentReturns(world, data.ids, rollouts, seed)
     if data.n_actions != world.n_actions or not np.array_equal(data.ids, world.ids):
         raise DatasetError(f"the dataset's states and actions are not those of the world {world.name!r}")

@@ -61,7 +61,7 @@ def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -
     """Return the selection as a Matplotlib figure of its own."""
     spans = np.ptp(_extent(problem.layout), axis=0) + 1.2
     height = float(np.clip(WIDTH * spans[1] / spans[0], 2.0, WIDTH)) + 0.5
-    figure = _matplotlib("figure").Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    figure: Figure = _matplotlib("figure").Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     spent = int((labelled_at > 0).sum())
     draw(figure.add_subplot(), problem, labelled_at, title=f"{spent} states labelled, budget {budget}")
     return figure
@@ -79,7 +79,11 @@ def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: 
     for s, (x, y) in enumerate(layout.positions):
         seen = bool(problem.dataset.labelable[s])
         face = colormap(0.5 + 0.45 * learned.values[s] / largest) if seen else "#d9d9d9"
-        edge = {"edgecolor": LABEL_COLOUR, "linewidth": 3} if labelled_at[s] else {"edgecolor": "#808080", "linewidth": 0.6}
+        edge = (
+            {"edgecolor": LABEL_COLOUR, "linewidth": 3}
+            if labelled_at[s]
+            else {"edgecolor": "#808080", "linewidth": 0.6}
+        )
         shape = (
             patches.Rectangle((x - size, y - size), 2 * size, 2 * size, facecolor=face, **edge)
             if layout.kind == "grid"
@@ -92,7 +96,9 @@ def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: 
             _draw_arrows(axes, layout, (x, y), learned.policy[s])
     for x, y, kind in layout.marks:
         axes.add_patch(patches.Rectangle((x - size, y - size), 2 * size, 2 * size, facecolor=MARK_COLOURS[kind]))
-        axes.text(x, y, MARK_LETTERS[kind] if kind != "wall" else "", ha="center", va="center", color="white", fontsize=9)
+        axes.text(
+            x, y, MARK_LETTERS[kind] if kind != "wall" else "", ha="center", va="center", color="white", fontsize=9
+        )
     low, high = _extent(layout).min(axis=0) - 0.6, _extent(layout).max(axis=0) + 0.6
     axes.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]), aspect="equal")
     axes.axis("off")
@@ -113,7 +119,16 @@ def _draw_arrows(axes: "Axes", layout: Layout, at: tuple[float, float], shares: 
         return
     for (dx, dy), share in zip(layout.arrows, shares, strict=True):
         if share > 0:
-            axes.arrow(at[0], at[1], 0.24 * dx, 0.24 * dy, width=0.015, head_width=0.14, color="#303030", alpha=0.3 + 0.7 * share)
+            axes.arrow(
+                at[0],
+                at[1],
+                0.24 * dx,
+                0.24 * dy,
+                width=0.015,
+                head_width=0.14,
+                color="#303030",
+                alpha=0.3 + 0.7 * share,
+            )
 
 
 def _learned(problem: SelectionProblem, labelled_at: IntArray) -> Any:

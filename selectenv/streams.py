@@ -15,7 +15,7 @@ def _words(seed: int, identity: tuple[Identity, ...]) -> bytes:
 
 def seed_word(seed: int, *identity: Identity) -> np.uint64:
     """Return the 64-bit seed of a compiled stream."""
-    return np.frombuffer(_words(seed, identity)[:8], "<u8")[0]
+    return np.uint64(int.from_bytes(_words(seed, identity)[:8], "little"))
 
 
 def generator(seed: int, *identity: Identity) -> np.random.Generator:

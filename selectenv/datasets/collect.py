@@ -14,7 +14,9 @@ from selectenv.streams import seed_word
 PUBLISHED_SIZE = 100_000
 
 
-def dataset_spec(world: TabularWorld, *, expert_share: float, mixture: str, expert: str, size: int, seed: int) -> dict[str, Any]:
+def dataset_spec(
+    world: TabularWorld, *, expert_share: float, mixture: str, expert: str, size: int, seed: int
+) -> dict[str, Any]:
     """Return what a dataset follows from, ready for JSON."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise DatasetError(f"dataset_size must be a whole number of transitions, 1 or more, not {size!r}")

@@ -98,14 +98,17 @@ class OfflineDataset:
     @cached_property
     def termination(self) -> FloatArray:
         """[n] share of a state's transitions that end an episode."""
-        ends: FloatArray = np.bincount(self.state[self.terminated], minlength=self.n_states) / np.maximum(self.visits, 1)
+        ends: FloatArray = np.bincount(self.state[self.terminated], minlength=self.n_states) / np.maximum(
+            self.visits, 1
+        )
         return ends
 
     @cached_property
     def start(self) -> FloatArray:
         """[n] share of the episodes that start in each state; cut episodes are followed by a start too."""
         starts = np.bincount(self.state[self.episode_start], minlength=self.n_states)
-        return starts / starts.sum()
+        share: FloatArray = starts / starts.sum()
+        return share
 
     @cached_property
     def action_frequencies(self) -> FloatArray:
@@ -132,10 +135,7 @@ class OfflineDataset:
         else:
             distinct, kind, count = np.unique(key, return_inverse=True, return_counts=True)
         pair, following = np.divmod(distinct, n + 1)
-        total = np.zeros(len(distinct))
-        if self.hidden_reward is not None:
-            total = np.bincount(kind, self.hidden_reward, len(distinct))
-        mean = _exact_means(total / count, kind, self.hidden_reward)
+        mean = _mean_rewards(kind, count, self.hidden_reward)
         return TransitionKinds(kind.astype(np.int32), pair // actions, pair % actions, following - 1, count, mean)
 
     def empirical_model(self, *, exclude_unseen: bool = False) -> Model:
@@ -164,7 +164,7 @@ class OfflineDataset:
         inside = kinds.next_state >= 0
         key = kinds.next_state[inside] * self.n_states + kinds.state[inside]
         distinct, where = np.unique(key, return_inverse=True)
-        count = np.bincount(where, kinds.count[inside], len(distinct))
+        count = np.bincount(where, kinds.count[inside].astype(np.float64), len(distinct)).astype(np.float64)
         entered, source = np.divmod(distinct, self.n_states)
         first = np.searchsorted(entered, np.arange(self.n_states + 1))
         return first.astype(np.int32), source.astype(np.int32), count
@@ -181,7 +181,9 @@ class OfflineDataset:
             labels: [n] which states are labelled.
         """
         if labels.dtype != np.bool_ or labels.shape != (self.n_states,):
-            raise LabelError(f"labels must be a boolean array of shape ({self.n_states},), not {labels.dtype}{labels.shape}")
+            raise LabelError(
+                f"labels must be a boolean array of shape ({self.n_states},), not {labels.dtype}{labels.shape}"
+            )
         return np.where(labels[self.state], self._rewards(), np.nan)
 
     def numbers(self, ids: ArrayLike) -> IntArray:
@@ -249,15 +251,15 @@ class TransitionKinds:
     """[kinds] mean reward."""
 
 
-def _exact_means(mean: FloatArray, kind: NDArray[Any], reward: FloatArray | None) -> FloatArray:
-    """Return ``mean`` free of summation error where all rewards of a kind are the same, as they are in most worlds."""
+def _mean_rewards(kind: NDArray[Any], count: IntArray, reward: FloatArray | None) -> FloatArray:
+    """Return the mean reward of each kind, free of summation error where all its rewards are the same."""
     if reward is None:
-        return mean
-    sample = np.zeros_like(mean)
+        return np.zeros(len(count))
+    sample = np.zeros(len(count))
     sample[kind] = reward
-    constant = np.ones(len(mean), bool)
-    constant[kind[reward != sample[kind]]] = False
-    return np.where(constant, sample, mean)
+    noisy = np.zeros(len(count), bool)
+    noisy[kind[reward != sample[kind]]] = True
+    return np.where(noisy, np.bincount(kind, reward, len(count)) / count, sample)
 
 
 def from_arrays(

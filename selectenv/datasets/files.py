@@ -65,10 +65,15 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged or not a dataset file ({error})") from None
     if version != VERSION:
-        raise DatasetFileError(f"{os.fspath(path)!r} has format version {version}; this release reads version {VERSION}")
+        raise DatasetFileError(
+            f"{os.fspath(path)!r} has format version {version}; this release reads version {VERSION}"
+        )
     try:
         dataset = OfflineDataset(
-            n_actions=int(header["n_actions"]), hidden_reward=arrays.pop("hidden_reward", None), spec=header["spec"], **arrays
+            n_actions=int(header["n_actions"]),
+            hidden_reward=arrays.pop("hidden_reward", None),
+            spec=header["spec"],
+            **arrays,
         )
         intact = dataset.fingerprint == fingerprint
     except (DatasetError, TypeError, KeyError, ValueError, AttributeError) as error:

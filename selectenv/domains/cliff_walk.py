@@ -1,7 +1,8 @@
 """CliffWalk: along a cliff from the left to the right of a 4 x 12 grid (Gymnasium's own table).
 
-The four actions are up, right, down, left and never slip. Every step costs 1; stepping off the cliff costs 100 and leads
-back to the start (cell 36); the goal (cell 47) ends the episode, which is cut after 100 steps. The best return is -13.
+The four actions are up, right, down, left and never slip. Every step costs 1; stepping off the cliff costs 100 and
+leads back to the start (cell 36); the goal (cell 47) ends the episode, which is cut after 100 steps. The best return is
+-13.
 The published data came from a hand-made expert that goes right or down anywhere above the row next to the cliff.
 """
 

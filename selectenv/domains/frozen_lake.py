@@ -1,8 +1,8 @@
 """FrozenLake: cross slippery ice to the goal without falling into a hole (Gymnasium's own table).
 
 The four actions are left, down, right, up. On slippery ice a move goes the intended way or to either side, with
-probability 1/3 each. Reaching the goal pays 1; goal and holes end the episode, which is cut after 100 steps. Any map that
-Gymnasium's FrozenLake accepts will do. On the standard 4x4 map the published data came from a hand-made expert.
+probability 1/3 each. Reaching the goal pays 1; goal and holes end the episode, which is cut after 100 steps. Any map
+that Gymnasium's FrozenLake accepts will do. On the standard 4x4 map the published data came from a hand-made expert.
 """
 
 from typing import Any
@@ -28,7 +28,9 @@ def frozen_lake(desc: list[str] | None = None, map_name: str = "4x4", is_slipper
     try:
         env: Any = gym.make("FrozenLake-v1", desc=desc, map_name=map_name, is_slippery=is_slippery)
     except (KeyError, ValueError, IndexError, TypeError) as error:
-        raise WorldError(f"Gymnasium's FrozenLake does not accept this map: desc={desc!r}, map_name={map_name!r} ({error})")
+        raise WorldError(
+            f"Gymnasium's FrozenLake does not accept this map: desc={desc!r}, map_name={map_name!r} ({error})"
+        ) from None
     letters = env.unwrapped.desc
     flat = letters.ravel()
     kinds = {b"G": "goal", b"H": "trap"}
@@ -36,6 +38,4 @@ def frozen_lake(desc: list[str] | None = None, map_name: str = "4x4", is_slipper
     plain = from_toy_text(env, name="FrozenLake", horizon=HORIZON)
     layout = grid_layout(plain.ids, letters.shape[1], "left-down-right-up", marks)
     standard = is_slippery and [b"".join(row) for row in letters] == STANDARD
-    return from_toy_text(
-        env, name="FrozenLake", horizon=HORIZON, layout=layout, expert=EXPERT if standard else None
-    )
+    return from_toy_text(env, name="FrozenLake", horizon=HORIZON, layout=layout, expert=EXPERT if standard else None)

@@ -22,7 +22,9 @@ def graph() -> TabularWorld:
     next_state = np.where(last, 0, (state + 1) // 2 * 2 + 1 + action)
     reward = np.where(np.where(last, state, next_state) % 2 == 1, 1.0, -1.0)
     nodes = np.arange(n)
-    position = np.stack([(nodes + 1) // 2 * 1.6, np.where(nodes == 0, 0.75, np.where(nodes % 2 == 1, 0.0, 1.5))], axis=1)
+    position = np.stack(
+        [(nodes + 1) // 2 * 1.6, np.where(nodes == 0, 0.75, np.where(nodes % 2 == 1, 0.0, 1.5))], axis=1
+    )
     edges = np.stack([state, action, next_state], axis=1)[~last]
     return from_outcomes(
         "Graph", state=state, action=action, probability=np.ones(2 * n), next_state=next_state, reward=reward,

@@ -1,9 +1,9 @@
 """TwoRooms: from anywhere in the left room through one door to the far corner of the right room.
 
 Two rooms of 5 x 5 cells stand side by side; a single door cell joins their middle rows, 51 free cells in all, numbered
-row by row. Actions up, down, left, right move for certain; bumping into a wall stays. Entering the last cell (50, bottom
-right) pays 1 and ends the episode; everything else pays 0. Episodes start anywhere in the left room and are cut after
-20 steps. In TwoRoomsTrap entering one of six trap cells pays -100 and ends the episode.
+row by row. Actions up, down, left, right move for certain; bumping into a wall stays. Entering the last cell (50,
+bottom right) pays 1 and ends the episode; everything else pays 0. Episodes start anywhere in the left room and are cut
+after 20 steps. In TwoRoomsTrap entering one of six trap cells pays -100 and ends the episode.
 """
 
 from collections.abc import Collection

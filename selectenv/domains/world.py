@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -140,17 +140,14 @@ def from_outcomes(
     if not (np.isfinite(p).all() and np.isfinite(r).all()) or (p < 0).any():
         raise WorldError(f"world {name!r}: probabilities must be 0 or more, rewards finite")
     _check_start(name, d0, s)
-    keep = p > 0
-    s, a, p, following, r, ends = s[keep], a[keep], p[keep], following[keep], r[keep], ends[keep]
-
-    ids = _reachable(name, s, following, ends, d0)
-    inside = np.isin(s, ids)
-    s, a, p, following, r, ends = (x[inside] for x in (s, a, p, following, r, ends))
+    rows = np.flatnonzero(p > 0)
+    ids = _reachable(name, s[rows], following[rows], ends[rows], d0)
+    rows = rows[np.isin(s[rows], ids)]
     number = np.full(int(max(ids.max(), following.max())) + 1, -1)
     number[ids] = np.arange(len(ids))
-    order = np.lexsort((number[s] * actions + a,))
-    s, a, p, following, r, ends = (x[order] for x in (s, a, p, following, r, ends))
-    total = np.bincount(number[s] * actions + a, p, len(ids) * actions)
+    pair = number[s[rows]] * actions + a[rows]
+    rows, pair = rows[np.argsort(pair, kind="stable")], np.sort(pair)
+    total = np.bincount(pair, p[rows], len(ids) * actions)
     off = np.flatnonzero(np.abs(total - 1) > PROBABILITY_TOLERANCE)
     if len(off):
         where = f"state {ids[off[0] // actions]}, action {off[0] % actions}"
@@ -160,11 +157,11 @@ def from_outcomes(
     start_of = np.zeros(len(ids))
     start_of[number[np.flatnonzero(d0)]] = d0[d0 > 0] / d0.sum()
     world = TabularWorld(
-        name, ids, actions, number[s], a, p, np.where(ends, -1, number[following]), r, start_of,
-        horizon=0, layout=layout or square_layout(len(ids)), published_expert=_expert_table(name, expert, ids, actions),
+        name, ids, actions, number[s[rows]], a[rows], p[rows], np.where(ends, -1, number[following])[rows], r[rows],
+        start_of, horizon=0, layout=layout or square_layout(len(ids)),
+        published_expert=_expert_table(name, expert, ids, actions),
     )  # fmt: skip
-    object.__setattr__(world, "horizon", _horizon(world, horizon))
-    return world
+    return replace(world, horizon=_horizon(world, horizon))
 
 
 def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = None, **options: Any) -> TabularWorld:
@@ -181,7 +178,9 @@ def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = No
     """
     table = getattr(env.unwrapped, "P", None)
     if not isinstance(table, dict):
-        raise WorldError(f"{env} has no toy-text table `P`: {{state: {{action: [(probability, next, reward, ended)]}}}}")
+        raise WorldError(
+            f"{env} has no toy-text table `P`: {{state: {{action: [(probability, next, reward, ended)]}}}}"
+        )
     rows = [(s, a, *outcome) for s, by_action in table.items() for a, found in by_action.items() for outcome in found]
     state, action, probability, next_state, reward, terminated = zip(*rows, strict=True)
     start = getattr(env.unwrapped, "initial_state_distrib", None)
@@ -214,7 +213,8 @@ def _reachable(name: str, state: IntArray, next_state: IntArray, ends: BoolArray
     missing = np.setdiff1d(next_state[~ends], acting)
     if len(missing):
         raise WorldError(
-            f"world {name!r} enters state {missing[0]}, which has no actions; if episodes end there, say so in `terminated`"
+            f"world {name!r} enters state {missing[0]}, which has no actions; "
+            "if episodes end there, say so in `terminated`"
         )
     known = np.zeros(int(acting.max()) + 1, bool)
     known[np.flatnonzero(start)] = True
@@ -231,7 +231,9 @@ def _horizon(world: TabularWorld, horizon: int | None) -> int:
     """Return the horizon, or the longest path where none is given."""
     if horizon is not None:
         if int(horizon) != horizon or horizon < 1:
-            raise WorldError(f"world {world.name!r}: the horizon must be a whole number of steps, 1 or more, not {horizon}")
+            raise WorldError(
+                f"world {world.name!r}: the horizon must be a whole number of steps, 1 or more, not {horizon}"
+            )
         return int(horizon)
     if not world.model.acyclic:
         raise WorldError(f"world {world.name!r} can go in circles: it needs a horizon")
@@ -248,7 +250,9 @@ def longest_path(model: Model) -> int:
     return int(steps.max())
 
 
-def _expert_table(name: str, expert: dict[int, Sequence[int]] | None, ids: IntArray, n_actions: int) -> BoolArray | None:
+def _expert_table(
+    name: str, expert: dict[int, Sequence[int]] | None, ids: IntArray, n_actions: int
+) -> BoolArray | None:
     """Return the expert's actions as a table."""
     if expert is None:
         return None

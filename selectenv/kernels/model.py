@@ -58,7 +58,11 @@ class Chain(NamedTuple):
 
 @kernel
 def solving_order(
-    first_successor: IntArray, successor: Int32Array, first_predecessor: IntArray, predecessor: Int32Array, ends: BoolArray
+    first_successor: IntArray,
+    successor: Int32Array,
+    first_predecessor: IntArray,
+    predecessor: Int32Array,
+    ends: BoolArray,
 ) -> tuple[Int32Array, bool]:
     """Return the sweep order and whether the graph has no cycle."""
     n = len(ends)

@@ -57,7 +57,8 @@ def occupancy(model: Model, policy: FloatArray, start: FloatArray, gamma: float,
                             following[model.next_state[k]] += mass * model.probability[k]
             visits += following
             now = following
-    return visits / visits.sum()
+    visits /= visits.sum()
+    return visits
 
 
 @kernel

@@ -37,6 +37,6 @@ def next_unit(state: UintArray) -> float:
 
 
 @kernel
-def next_below(state: UintArray, bound: int) -> int:
+def next_below(state: UintArray, bound: int) -> np.int64:
     """Draw an integer uniformly from 0..bound-1; bounds stay far below 2^32, where the bias is negligible."""
     return np.int64(((next_word(state) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))

@@ -81,7 +81,7 @@ def sweep(
             moved = abs(new - value[w])
             change[w] = moved if moved > change[w] else change[w]
             value[w] = new
-    return change.max()
+    return float(change.max())
 
 
 @kernel

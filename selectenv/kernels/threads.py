@@ -17,7 +17,11 @@ def thread_count() -> int:
     chosen = os.environ.get("SELECTENV_THREADS", "")
     if chosen.isdigit() and int(chosen) > 0:
         return int(chosen)
-    if multiprocessing.parent_process() is not None or os.environ.get("LOKY_WORKER") or "DASK_WORKER_NAME" in os.environ:
+    if (
+        multiprocessing.parent_process() is not None
+        or os.environ.get("LOKY_WORKER")
+        or "DASK_WORKER_NAME" in os.environ
+    ):
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

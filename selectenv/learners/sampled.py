@@ -49,8 +49,10 @@ class SampledLearner:
             pairs = np.stack([kind.astype(np.float64), reward], axis=1)
             distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
             kind, merged, values = inverse.ravel().astype(np.int32), distinct[:, 0].astype(np.int64), distinct[:, 1]
-        columns = (column[merged].astype(np.int32) for column in (kinds.state, kinds.action, kinds.next_state))
-        return _Samples(kind, *columns, reward=np.ascontiguousarray(values))
+        state, action, following = (
+            column[merged].astype(np.int32) for column in (kinds.state, kinds.action, kinds.next_state)
+        )
+        return _Samples(kind, state, action, following, np.ascontiguousarray(values))
 
     @cached_property
     def _excluded(self) -> BoolArray:
