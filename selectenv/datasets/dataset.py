@@ -284,7 +284,7 @@ def from_arrays(
         ends: [size] whether the transition ended the episode.
         rewards: [size] optional rewards, hidden until their state is labelled.
         truncated: [size] optional: whether the episode was cut after the transition.
-        n_actions: number of actions; the largest taken plus 1 if left out.
+        n_actions: number of actions; the world's, or the largest taken plus 1, if left out.
         world: number the states as this world does, instead of by the unique ids of the data.
 
     Raises:
@@ -304,14 +304,16 @@ def from_arrays(
     if len(s) == 0:
         raise DatasetError("the dataset is empty: it needs at least one transition")
     ids = np.unique(s) if world is None else world.ids
+    if n_actions is None:
+        n_actions = int(a.max()) + 1 if world is None else world.n_actions
     jump = np.append(following[:-1] != s[1:], True)
     cut |= jump & ~ended
     columns = {name: ids_to_numbers(ids, column) for name, column in (("state", s), ("next", following))}
     if (columns["state"] < 0).any():
-        raise UnknownStateError(f"the world has no state {s[columns['state'] < 0][0]!r}")
+        raise UnknownStateError(f"the world has no state {s[columns['state'] < 0][0]}")
     return OfflineDataset(
         ids=ids,
-        n_actions=int(a.max()) + 1 if n_actions is None else int(n_actions),
+        n_actions=int(n_actions),
         state=columns["state"],
         action=a.astype(np.int32),
         next_state=np.where(ended, np.int32(-1), columns["next"]),

@@ -52,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
         DatasetFileError: the file is missing, damaged, of another kind or of a newer version.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
         if header["format"] != FORMAT:
