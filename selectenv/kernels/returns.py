@@ -35,18 +35,22 @@ def policy_chain(
 @kernel
 def step_back(chain: Chain, weight: FloatArray, reward: FloatArray, s: int, value: FloatArray, out: FloatArray) -> None:
     """Write r_pi + P_pi v of state ``s`` into ``out``."""
-    r = reward[s]
-    for w in range(len(out)):
-        out[w] = r[w]
-    for group in range(chain.first_group[s], chain.first_group[s + 1]):
+    first = chain.first_group[s]
+    last = chain.first_group[s + 1]
+    base = reward[s]
+    if first == last:
+        for w in range(len(out)):
+            out[w] = base[w]
+    for group in range(first, last):
         i = 4 * group
         weight_0, weight_1, weight_2, weight_3 = weight[i], weight[i + 1], weight[i + 2], weight[i + 3]
         value_0, value_1 = value[chain.successor[i]], value[chain.successor[i + 1]]
         value_2, value_3 = value[chain.successor[i + 2]], value[chain.successor[i + 3]]
         for w in range(len(out)):
-            out[w] += (weight_0[w] * value_0[w] + weight_1[w] * value_1[w]) + (
+            out[w] = (base[w] + weight_0[w] * value_0[w] + weight_1[w] * value_1[w]) + (
                 weight_2[w] * value_2[w] + weight_3[w] * value_3[w]
             )
+        base = out
 
 
 @kernel

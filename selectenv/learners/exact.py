@@ -53,8 +53,9 @@ class ExactLearner:
     def learn_policies(self, masks: BoolArray) -> FloatArray:
         """Learn from many label sets [sets, n]; see `Learner.learn_policies`."""
         n, actions = self.dataset.n_states, self.dataset.n_actions
-        lanes = min(LANES, len(masks))
-        policies = np.empty((-(-len(masks) // lanes), n, actions, lanes))
+        blocks = -(-len(masks) // LANES)
+        lanes = -(-len(masks) // blocks)
+        policies = np.empty((blocks, n, actions, lanes))
         self._solve(masks, np.empty((1, n, lanes)), np.empty((1, n, actions, lanes)), policies)
         return policies
 

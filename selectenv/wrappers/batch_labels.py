@@ -4,6 +4,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from selectenv.env import Observation, RewardSelectionEnv
@@ -11,7 +12,7 @@ from selectenv.errors import ActionError, OptionError
 from selectenv.typing import BoolArray
 
 
-class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any]):
+class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructorArgs):
     """One action labels k states at once; the learner is refitted and observed once a batch.
 
     Where the budget is no multiple of k, the last batch is cut to what is left. The return is that of the same labels
@@ -20,7 +21,8 @@ class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any]):
 
     def __init__(self, env: gym.Env[Any, Any], k: int) -> None:
         """Label ``k`` states a step in ``env``."""
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, k=k)
+        gym.Wrapper.__init__(self, env)
         self._selection = selection_env(env)
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= self._selection.budget:
             raise OptionError(f"k must be a whole number from 1 to the budget of {self._selection.budget}, not {k!r}")

@@ -4,6 +4,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from selectenv.env import Observation
@@ -12,7 +13,7 @@ from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.wrappers.batch_labels import selection_env
 
 
-class OneShot(gym.Wrapper[Observation, Any, Observation, Any]):
+class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructorArgs):
     """One action is a score for every state; the best-scored states are labelled up to the budget.
 
     The reward is the performance, and the episode is over: a continuous-armed bandit that any optimiser can play. Only
@@ -21,7 +22,8 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any]):
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         """Score the states of ``env``."""
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
         self._selection = selection_env(env)
         self.action_space = gym.spaces.Box(-1, 1, (self._selection.problem.n_states,), np.float32)
 

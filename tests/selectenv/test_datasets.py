@@ -151,7 +151,13 @@ def test_damaged_and_foreign_files(tmp_path):
     def extra(header, arrays):
         arrays["surprise"] = np.zeros(3)
 
-    changes = {out_of_range: "damaged", swapped: "hash", newer: "version 99", foreign: "not a dataset", extra: "damaged"}
+    changes = {
+        out_of_range: "damaged",
+        swapped: "hash",
+        newer: "version 99",
+        foreign: "not a dataset",
+        extra: "damaged",
+    }
     for change, message in changes.items():
         path.write_bytes(content)
         rewrite(path, change)
@@ -235,8 +241,14 @@ def test_own_arrays_numbered_by_a_world():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"states": [], "actions": np.empty(0, int), "next_states": np.empty(0, int), "ends": []}, "integers or strings"),
-        ({"states": np.empty(0, int), "actions": np.empty(0, int), "next_states": np.empty(0, int), "ends": []}, "empty"),
+        (
+            {"states": [], "actions": np.empty(0, int), "next_states": np.empty(0, int), "ends": []},
+            "integers or strings",
+        ),
+        (
+            {"states": np.empty(0, int), "actions": np.empty(0, int), "next_states": np.empty(0, int), "ends": []},
+            "empty",
+        ),
         ({"actions": [0, 1]}, "equally long"),
         ({"actions": [0.5] * 4}, "actions must be integers"),
         ({"states": [0.1] * 4}, "integers or strings"),

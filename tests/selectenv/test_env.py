@@ -30,10 +30,7 @@ def make(name="Tree", **options):
 
 def play(env, actions, seed=0):
     """Return everything an episode shows: observations, rewards and infos."""
-    shown = [env.reset(seed=seed)]
-    for action in actions:
-        shown.append(env.step(action))
-    return shown
+    return [env.reset(seed=seed), *(env.step(action) for action in actions)]
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -44,7 +41,9 @@ def test_checkers_pass_without_warnings(env_id, mode):
 
 
 @pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize("options", [{"reward_mode": "marginal"}, {"phase": "test"}, {"learner": "adapted"}, {"solver": "sampled"}])
+@pytest.mark.parametrize(
+    "options", [{"reward_mode": "marginal"}, {"phase": "test"}, {"learner": "adapted"}, {"solver": "sampled"}]
+)
 def test_checkers_pass_with_options(env_id, options):
     check_env(gym.make(env_id, **SMALL, **options).unwrapped, skip_render_check=True)
 
@@ -55,7 +54,8 @@ def test_import_is_light():
         "import sys, selectenv\n"
         "from selectenv.kernels import solve, returns, sample, qlearning, occupancy\n"
         "assert not {'torch', 'matplotlib', 'stable_baselines3'} & set(sys.modules), 'heavy'\n"
-        "kernels = [k for m in (solve, returns, sample, qlearning, occupancy) for k in vars(m).values() if hasattr(k, 'signatures')]\n"
+        "functions = [f for m in (solve, returns, sample, qlearning, occupancy) for f in vars(m).values()]\n"
+        "kernels = [f for f in functions if hasattr(f, 'signatures')]\n"
         "assert len(kernels) > 10 and not any(k.signatures for k in kernels), 'compiled'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -227,7 +227,16 @@ def test_wasted_labels_and_masks():
 
 @pytest.mark.parametrize(
     ("budget", "n", "labels"),
-    [(1, 31, 1), (31, 31, 31), (1.0, 31, 31), (0.3, 31, 9), (0.01, 31, 1), (0.3, 10, 3), (np.int64(4), 9, 4), (0.7, 10, 7)],
+    [
+        (1, 31, 1),
+        (31, 31, 31),
+        (1.0, 31, 31),
+        (0.3, 31, 9),
+        (0.01, 31, 1),
+        (0.3, 10, 3),
+        (np.int64(4), 9, 4),
+        (0.7, 10, 7),
+    ],
 )
 def test_budgets(budget, n, labels):
     assert number_of_labels(budget, n) == labels
@@ -382,7 +391,10 @@ def test_pickling_in_the_middle_of_an_episode(options):
 def test_data_without_a_world_play_for_nothing():
     """A practitioner with unlabelled data can still play, and take the labels."""
     data = selectenv.from_arrays([0, 1, 2], [0, 1, 0], [1, 2, 0], [False, False, True])
-    for dataset in (data, selectenv.from_arrays([0, 1, 2], [0, 1, 0], [1, 2, 0], [False, False, True], rewards=[0, 0, 1])):
+    for dataset in (
+        data,
+        selectenv.from_arrays([0, 1, 2], [0, 1, 0], [1, 2, 0], [False, False, True], rewards=[0, 0, 1]),
+    ):
         env = selectenv.make_env(dataset=dataset, budget=2)
         env.reset(seed=0)
         env.step(2)

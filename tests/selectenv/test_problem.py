@@ -20,7 +20,7 @@ from selectenv.errors import (
     WorldError,
 )
 from selectenv.learners import SampledLearner
-from selectenv.problem import CACHE_SIZE, SelectionProblem
+from selectenv.problem import CACHE_SIZE
 from tests.selectenv import twins
 
 PROBLEMS = {
@@ -120,7 +120,12 @@ def test_performance_agrees_with_numpy_from_end_to_end(world, seed, learner):
     np.testing.assert_allclose(problem.performance_many(masks), expected, atol=1e-9)
 
 
-NEAR_TIES = {("Tree", "uds"): 0.85, ("FrozenLake", "uds"): 0.8, ("FrozenLake", "adapted"): 0.5, ("CliffWalk", "adapted"): 0.1}
+NEAR_TIES = {
+    ("Tree", "uds"): 0.85,
+    ("FrozenLake", "uds"): 0.8,
+    ("FrozenLake", "adapted"): 0.5,
+    ("CliffWalk", "adapted"): 0.1,
+}
 """Where the published learner stops short of the exact solution in more than 5 % of the label sets.
 
 Its constant step size leaves noise that flips near-ties in the stochastic worlds (the published FrozenLake test scores,
@@ -163,8 +168,8 @@ def test_sampled_learning_is_a_function_of_the_label_set():
 
 def test_sampled_learning_takes_noisy_rewards_as_they_came():
     rng = np.random.default_rng(0)
-    noisy = selectenv.from_arrays(np.zeros(4000, int), rng.integers(0, 2, 4000), np.zeros(4000, int), np.ones(4000, bool),
-                                  rewards=rng.normal(1, 5, 4000))  # fmt: skip
+    zero, ends = np.zeros(4000, int), np.ones(4000, bool)
+    noisy = selectenv.from_arrays(zero, rng.integers(0, 2, 4000), zero, ends, rewards=rng.normal(1, 5, 4000))
     q = {solver: selectenv.make_problem(dataset=noisy, solver=solver).learn([0]).q for solver in ("exact", "sampled")}
     assert not np.array_equal(q["exact"], q["sampled"])
     np.testing.assert_allclose(q["exact"], q["sampled"], atol=4)
@@ -191,7 +196,8 @@ def test_imputation_and_unseen_actions():
     lowest = selectenv.make_problem("CliffWalk", impute="min")
     assert lowest.learner.impute == -100.0
     zero, exclude = (
-        selectenv.make_problem("Graph", expert_share=1.0, dataset_size=500, unseen=unseen) for unseen in ("zero", "exclude")
+        selectenv.make_problem("Graph", expert_share=1.0, dataset_size=500, unseen=unseen)
+        for unseen in ("zero", "exclude")
     )
     assert zero.learn([0]).q[0].tolist() == [1.0, 0.0]  # the expert never took action 1
     assert np.isnan(exclude.learn([0]).q[0, 1])
@@ -258,7 +264,12 @@ def test_no_sets():
 def test_data_without_a_world_do_everything_but_performance():
     source = PROBLEMS["Graph", "uds"].dataset
     data = selectenv.from_arrays(
-        source.state, source.action, source.next_state, source.terminated, source.hidden_reward, truncated=source.truncated
+        source.state,
+        source.action,
+        source.next_state,
+        source.terminated,
+        source.hidden_reward,
+        truncated=source.truncated,
     )
     problem = selectenv.make_problem(dataset=data)
     np.testing.assert_array_equal(problem.learn([7, 9]).q, PROBLEMS["Graph", "uds"].learn([7, 9]).q)

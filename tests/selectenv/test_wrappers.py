@@ -117,7 +117,9 @@ def test_many_labels_are_linear_in_their_number():
     """100,000 labels on 200,000 states in ten steps; one at a time would copy all states 100,000 times."""
     n = 200_000
     numbers = np.arange(n)
-    data = selectenv.from_arrays(numbers, np.zeros(n, int), np.minimum(numbers + 1, n - 1), numbers == n - 1, rewards=numbers % 2)
+    data = selectenv.from_arrays(
+        numbers, np.zeros(n, int), np.minimum(numbers + 1, n - 1), numbers == n - 1, rewards=numbers % 2
+    )
     env = BatchLabels(selectenv.make_env(dataset=data, budget=100_000, labels_per_refit=50_000), 10_000)
     env.reset(seed=0)
     terminated, first = False, 0

@@ -60,7 +60,7 @@ def dense_data(dataset):
 
 def learn(p, r, seen, label, gamma, impute=0.0, adapted=False, exclude=False, behaviour=None, sweeps=3000):
     """Value iteration, many sweeps, then the greedy policy with ties shared: (q, values, policy)."""
-    n, actions = r.shape
+    n = len(r)
     reward = np.where(label[:, None], r, impute)
     values = np.zeros(n)
     for _ in range(sweeps):

@@ -22,7 +22,7 @@ def test_occupancy_agrees_with_a_linear_solve(world, seed, kept):
 
 def plain_predecessors(values, labelled, count):
     """Sort the labelled states by value, best first; pool ties; spread over unlabelled predecessors."""
-    for value in sorted({v for v, l in zip(values, labelled, strict=True) if l}, reverse=True):
+    for value in sorted({v for v, known in zip(values, labelled, strict=True) if known}, reverse=True):
         pooled = sum(count[:, s] for s in range(len(values)) if labelled[s] and values[s] == value)
         pooled = np.where(labelled, 0, pooled)
         if pooled.sum() > 0:

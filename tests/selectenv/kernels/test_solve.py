@@ -15,9 +15,7 @@ GAMMA = 0.95
 
 def data_of(world, seed, size=60):
     """Few transitions, so that states and actions stay unseen."""
-    return collect(
-        world, dataset_spec(world, expert_share=0.3, mixture="all", expert="optimal", size=size, seed=seed)
-    )
+    return collect(world, dataset_spec(world, expert_share=0.3, mixture="all", expert="optimal", size=size, seed=seed))
 
 
 @given(twins.worlds, st.integers(0, 100), st.booleans(), st.booleans(), st.sampled_from([0.0, -1.0, 0.5]))
@@ -53,9 +51,7 @@ def test_elimination_agrees_with_sweeps(world, seed, adapted):
     found = []
     for by_sweeps in (False, True):
         values, q, policies = np.empty((1, n, 16)), np.empty((1, n, actions, 16)), np.empty((1, n, actions, 16))
-        learn_blocks(
-            model, masks, GAMMA, 0.0, adapted, by_sweeps, data.action_frequencies, values, q, policies
-        )
+        learn_blocks(model, masks, GAMMA, 0.0, adapted, by_sweeps, data.action_frequencies, values, q, policies)
         found.append((values, policies))
     np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-9)
     np.testing.assert_array_equal(found[0][1], found[1][1])

@@ -1,0 +1,159 @@
+"""The benchmark: label sets a second in every world, the published way beside it, and what one step costs.
+
+All figures come from one run, so that the ratios hold whatever the machine is doing.
+"""
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+
+import gymnasium as gym
+import numpy as np
+
+import selectenv
+from experiments.plain import plain_performance
+from experiments.tables import table
+from selectenv.datasets import collect
+from selectenv.env import RewardSelectionEnv
+from selectenv.kernels.compiled import kernel
+from selectenv.kernels.solve import LANES
+from selectenv.kernels.threads import thread_count
+from selectenv.typing import FloatArray
+
+FLOORS = {
+    "Graph": 400_000,
+    "Tree": 250_000,
+    "TwoRooms": 80_000,
+    "TwoRoomsTrap": 80_000,
+    "FrozenLake": 50_000,
+    "CliffWalk": 60_000,
+}
+"""Label sets a second that two cores must reach."""
+RELEASED_SECONDS = {"Graph": 2.6, "Tree": 2.3, "TwoRooms": 5, "TwoRoomsTrap": 5, "FrozenLake": 17, "CliffWalk": 35}
+"""What one call of the paper's released code takes on one core."""
+SETS = 100_000
+
+
+def best_of(times: int, work: Callable[[], object]) -> float:
+    """Return the seconds of the fastest of several runs."""
+    found = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+@kernel
+def multiply_add(out: FloatArray, a: FloatArray, b: FloatArray, times: int) -> None:
+    """Multiply and add within the first cache, over and over."""
+    for i in range(times):
+        x = a[i % len(a)]
+        y = b[i % len(b)]
+        for w in range(len(out)):
+            out[w] += x[w] * y[w]
+
+
+def multiply_add_rate() -> float:
+    """Return multiply-adds a second of one core on data in its first cache: the limit of lane-wise arithmetic."""
+    a, b, out = np.ones((8, LANES)), np.full((8, LANES), 1e-9), np.zeros(LANES)
+    multiply_add(out, a, b, 1)
+    times = 1_000_000
+    return times * LANES / best_of(3, lambda: multiply_add(out, a, b, times))
+
+
+def bench_sets() -> dict[str, float]:
+    """Print label sets a second in every world; return them."""
+    rate, rows, speeds = multiply_add_rate(), [], {}
+    memory = []
+    for name, floor in FLOORS.items():
+        problem = selectenv.make_problem(name)
+        world = selectenv.WORLDS[name].make()
+        masks = np.random.default_rng(0).random((SETS, problem.n_states)) < 0.5
+        problem.performance_many(masks[:1000])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        speeds[name] = SETS / best_of(5, lambda p=problem, m=masks: p.performance_many(m))  # type: ignore[misc]
+        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        some = masks[: problem.learner.sets_per_chunk]
+        policies = problem.learner.learn_policies(some)
+        learn = best_of(20, lambda p=problem, m=some: p.learner.learn_policies(m)) / len(some)  # type: ignore[misc]
+        evaluate = best_of(20, lambda p=problem, m=policies: p.evaluator.returns(m)) / len(some)  # type: ignore[misc]
+        steps = 1 if world.model.acyclic else world.horizon
+        share = steps * len(world.chain.successor) / (rate * evaluate)
+        rows.append(
+            (name, problem.n_states, f"{speeds[name]:,.0f}", f"{floor:,}", f"{speeds[name] / floor:.1f}",
+             f"{speeds[name] * RELEASED_SECONDS[name]:,.0f}", f"{1e6 * learn:.2f}", f"{1e6 * evaluate:.2f}",
+             f"{100 * share:.0f} %")
+        )  # fmt: skip
+    print(f"Label sets a second, half of the states labelled, UDS exact, {thread_count()} threads\n")
+    header = ("world", "states", "sets/s", "floor", "ratio", "x released", "learn us", "evaluate us", "of limit")
+    print(table(header, rows))
+    print(
+        f"\nThe limit: {rate / 1e9:.1f} billion multiply-adds a second and core on data in the first cache; the last"
+        "\ncolumn is the evaluation's share of it. x released: times faster than a call of the released code, one core."
+        f"\nMemory: the peak grew by {max(memory) / 1024:.1f} MiB at most over {5 * SETS:,} label sets a world."
+    )
+    return speeds
+
+
+def bench_plain(speeds: dict[str, float]) -> None:
+    """Print how much faster than the published way, on one label set of Graph and Tree."""
+    rows = []
+    for name in ("Graph", "Tree"):
+        problem, row = selectenv.make_problem(name), selectenv.WORLDS[name]
+        labels = np.random.default_rng(1).random(problem.n_states) < 0.5
+        world = row.make()
+        began = time.perf_counter()
+        plain = plain_performance(world, problem.dataset, labels, row.passes)
+        seconds = time.perf_counter() - began
+        exact = problem.performance(labels)
+        rows.append((name, f"{seconds:.2f}", f"{plain:.3f}", f"{exact:.3f}", f"{seconds * speeds[name]:,.0f}"))
+    print("\nThe published way, plainly: 100,000 samples a pass of Q-learning, 10,000 episodes; one set on one core\n")
+    print(table(("world", "seconds", "its return", "exact return", "times faster"), rows))
+
+
+def bench_steps() -> None:
+    """Print what one env.step of Tree costs beyond Gymnasium's wrappers."""
+    rows = []
+    for title, refit, limit in (("without a refit", 1000, 50), ("with a refit and fresh features", 1, 200)):
+        env = gym.make(selectenv.env_id("Tree"), budget=31, labels_per_refit=refit).unwrapped
+        assert isinstance(env, RewardSelectionEnv)
+        seconds = []
+        for seed in range(50):
+            env.reset(seed=seed)
+            began = time.perf_counter()
+            for action in range(30):  # the last label would be scored too
+                env.step(action)
+            seconds.append((time.perf_counter() - began) / 30)
+        rows.append((title, f"{1e6 * float(np.median(seconds)):.0f}", limit))
+    print("\nOne env.step of Tree, unwrapped\n")
+    print(table(("step", "microseconds", "limit"), rows))
+
+
+def bench_parts() -> None:
+    """Print what the other parts cost."""
+    rows = []
+    world = selectenv.WORLDS["TwoRooms"].make()
+    spec = dict(selectenv.make_problem("TwoRooms").dataset.spec)
+    rows.append(("collect 100,000 transitions of TwoRooms", f"{1e3 * best_of(5, lambda: collect(world, spec)):.1f}"))
+    for name in ("Graph", "CliffWalk"):
+        sampled = selectenv.make_problem(name, solver="sampled")
+        masks = np.random.default_rng(0).random((20, sampled.n_states)) < 0.5
+        sampled.performance_many(masks)
+        seconds = best_of(2, lambda p=sampled, m=masks: p.performance_many(m)) / len(masks)  # type: ignore[misc]
+        rows.append((f"one label set of {name} by the sampled learner", f"{1e3 * seconds:.1f}"))
+    print("\nOther parts\n")
+    print(table(("part", "milliseconds"), rows))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run everything."""
+    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    bench_plain(bench_sets())
+    bench_steps()
+    bench_parts()
+
+
+if __name__ == "__main__":
+    main()

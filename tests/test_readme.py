@@ -1,0 +1,54 @@
+"""The README is true: its snippets run and print what they say, its commands exist, its tables match the code."""
+
+import contextlib
+import io
+import re
+import subprocess
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+
+import selectenv
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+COMMANDS = [
+    line.split("#")[0].strip()
+    for block in re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+@pytest.mark.parametrize("code", SNIPPETS)
+def test_snippets_run_and_print_what_they_say(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    lines = iter(printed.getvalue().splitlines())
+    for line in code.splitlines():
+        if line.startswith("print("):
+            shown, said = next(lines), line.partition("  # ")[2]
+            if re.match(r"[-\d]|True|False|\[", said):
+                assert shown == said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_make_targets_exist(command):
+    assert command.startswith("make ")
+    subprocess.run([*command.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_every_environment_is_in_the_table():
+    rows = re.findall(r"^\| `(RewardSelection-\w+-v0)` \| (\d+) \| (\d+) \| (\d+) \|", README, flags=re.MULTILINE)
+    assert [row[0] for row in rows] == [env for env in gym.registry if env.startswith("RewardSelection-")]
+    for env_id, states, actions, horizon in rows:
+        world = selectenv.WORLDS[env_id.split("-")[1]].make()
+        assert (world.n_states, world.n_actions, world.horizon) == (int(states), int(actions), int(horizon))
+
+
+def test_pictures_exist():
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", README):
+        assert (ROOT / picture).stat().st_size > 1000
