@@ -1,1 +1,21 @@
 """The players: selection strategies against one interface."""
+
+from agents.agent import Agent, RankingAgent, SamplingAgent, Taxonomy
+from agents.play import Episode, play
+from agents.table import AGENTS, load, make
+from agents.trained import Found, TrainedAgent, Training
+
+__all__ = [
+    "AGENTS",
+    "Agent",
+    "Episode",
+    "Found",
+    "RankingAgent",
+    "SamplingAgent",
+    "Taxonomy",
+    "TrainedAgent",
+    "Training",
+    "load",
+    "make",
+    "play",
+]

@@ -217,6 +217,11 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         return draw(self.problem, self.labelled_at, self.budget)
 
     @property
+    def labels_to_refit(self) -> int:
+        """How many labels are made until the learned features change."""
+        return self._refit_every - self._since_refit
+
+    @property
     def _open(self) -> BoolArray:
         open_states: BoolArray = (self.labelled_at == 0) & self.problem.dataset.labelable
         return open_states

@@ -27,12 +27,12 @@ class ExactReturns:
 
     def __init__(self, world: TabularWorld) -> None:
         """Prepare the exact returns of policies in ``world``."""
-        self._world = world
+        self.world = world
         self._one_sweep = world.model.acyclic and longest_path(world.model) <= world.horizon
 
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:
         """Return the expected returns [blocks, lanes] of policies [blocks, n, actions, lanes]."""
-        world = self._world
+        world = self.world
         out = np.empty((policies.shape[0], policies.shape[3]))
         returns_of_blocks(
             world.model, world.chain, world.start, world.horizon, discount, self._one_sweep, policies, out
@@ -47,14 +47,14 @@ class RolloutReturns:
         """Simulate ``episodes`` episodes a policy."""
         if isinstance(episodes, bool) or not isinstance(episodes, int) or episodes < 1:
             raise OptionError(f"rollouts must be a whole number of episodes, 1 or more, not {episodes!r}")
-        self._world, self._episodes, self._seed = world, episodes, seed_word(seed, "evaluation")
+        self.world, self._episodes, self._seed = world, episodes, seed_word(seed, "evaluation")
 
     def episode_returns(self, policy: FloatArray, discount: float = 1.0) -> tuple[FloatArray, IntArray]:
         """Return the returns and lengths of the episodes of one policy [n, actions]."""
         cumulative = np.cumsum(policy, axis=1)
         cumulative[cumulative >= cumulative[:, -1:] - 1e-12] = 1.0
         returns, lengths = np.empty(self._episodes), np.empty(self._episodes, np.int64)
-        rollout_returns(self._world.walk, cumulative, discount, np.array([self._seed]), lengths, returns)
+        rollout_returns(self.world.walk, cumulative, discount, np.array([self._seed]), lengths, returns)
         return returns, lengths
 
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:

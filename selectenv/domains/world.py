@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import UnknownStateError, WorldError
 from selectenv.kernels.model import Chain, Model, build_chain, build_model
+from selectenv.kernels.returns import best_values
 from selectenv.kernels.sample import Walk
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
@@ -77,6 +78,12 @@ class TabularWorld:
         return Walk(
             first.astype(np.int32), cumulative, self.next_state.astype(np.int32), self.reward, start, self.horizon
         )
+
+    def best_return(self, discount: float = 1.0) -> float:
+        """Return the most that any policy, even one that minds the time, can earn from the start to the horizon."""
+        n = self.n_states
+        values = best_values(self.model, np.empty((n, self.n_actions)), np.zeros(n, bool), self.horizon, discount)
+        return float(self.start @ values)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from selectenv.kernels.compiled import kernel
 from selectenv.kernels.model import Chain, Model
-from selectenv.typing import FloatArray
+from selectenv.typing import BoolArray, FloatArray
 
 
 @kernel
@@ -92,6 +92,32 @@ def returns_of_blocks(
                 v = value[s]
                 for w in range(lanes):
                     total[w] += start[s] * v[w]
+
+
+@kernel
+def best_values(model: Model, forced: FloatArray, is_forced: BoolArray, horizon: int, discount: float) -> FloatArray:
+    """Return the most that any policy can still earn from each state [n] with ``horizon`` steps to go.
+
+    States marked in ``is_forced`` follow the action probabilities ``forced`` [n, actions]; the others are free to choose
+    at every step: v_t(s) = max_a r(s, a) + discount sum_s' P(s' | s, a) v_{t-1}(s').
+    """
+    n = len(is_forced)
+    value = np.zeros(n)
+    following = np.empty(n)
+    for _ in range(horizon):
+        for s in range(n):
+            best = 0.0 if is_forced[s] else -np.inf
+            for choice in range(model.first_choice[s], model.first_choice[s + 1]):
+                worth = model.reward[choice]
+                for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
+                    worth += discount * model.probability[k] * value[model.next_state[k]]
+                if is_forced[s]:
+                    best += forced[s, model.action[choice]] * worth
+                elif worth > best:
+                    best = worth
+            following[s] = best
+        value, following = following, value
+    return value
 
 
 @kernel

@@ -1,0 +1,119 @@
+"""What a selection strategy is: scores for states, and choices made from them."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from selectenv.errors import LabelError
+from selectenv.typing import BoolArray, FloatArray, IntArray
+
+Observation = dict[str, Any]
+Info = dict[str, Any]
+UNLIKELY = -1e6
+"""Log weight of states with weight 0: they are drawn only when no others are left."""
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """Where a strategy stands in the paper's categories, and what it needs to know."""
+
+    test_loop: str
+    """"open": the labels do not depend on what was learned from earlier ones; or "closed"."""
+    training: str
+    """"none", "batch" (whole sets) or "iterative" (one label at a time)."""
+    evaluator: str
+    """When it asks the evaluator: "never", "training" or "playing"."""
+    oracle: str = ""
+    """What it must know beyond data and evaluator, if anything."""
+
+
+class Agent(ABC):
+    """A selection strategy. Subclasses are dataclasses whose fields are its options."""
+
+    name: ClassVar[str]
+    taxonomy: ClassVar[Taxonomy]
+    training_calls: tuple[int, int] = (0, 0)
+    """Evaluator calls that training asked for, and that had to be computed."""
+
+    def train(self, env: gym.Env[Any, Any], seed: int = 0) -> None:  # noqa: B027 - most strategies need no training
+        """Train through the evaluator of ``env``; strategies that need no training do nothing."""
+
+    def begin(self, env: gym.Env[Any, Any]) -> None:  # noqa: B027 - most strategies need no look
+        """Look at the environment once an episode has begun; rewards and the evaluator stay out of bounds."""
+
+    @abstractmethod
+    def scores(self, obs: Observation, info: Info) -> FloatArray:
+        """Return how much each state [n] is wanted next; NaN for states that cannot be labelled any more."""
+
+    @abstractmethod
+    def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
+        """Return the numbers of k different states to label, in order."""
+
+    def select(self, obs: Observation, info: Info, rng: np.random.Generator) -> int:
+        """Return the number of the state to label next."""
+        return int(self.select_many(obs, info, 1, rng)[0])
+
+
+class SamplingAgent(Agent):
+    """A strategy that draws states in proportion to weights."""
+
+    @abstractmethod
+    def weights(self, obs: Observation, info: Info) -> FloatArray:
+        """Return non-negative weights [n]; those of states that cannot be labelled do not matter."""
+
+    def scores(self, obs: Observation, info: Info) -> FloatArray:
+        """Return the probability of each state to be drawn next."""
+        open_states = open_mask(info)
+        weights = np.where(open_states, self.weights(obs, info), 0.0)
+        total = weights.sum()
+        share = weights / total if total > 0 else open_states / max(open_states.sum(), 1)
+        return np.where(open_states, share, np.nan)
+
+    def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
+        """Draw k states without replacement in one pass."""
+        return gumbel_top_k(self.weights(obs, info), open_mask(info), k, rng)
+
+
+class RankingAgent(Agent):
+    """A strategy that takes the best-scored states; ties go to the lower number."""
+
+    def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
+        """Return the k best-scored states."""
+        return top_k(self.scores(obs, info), k)
+
+
+def open_mask(info: Info) -> BoolArray:
+    """Return which states can still be labelled."""
+    mask: BoolArray = np.asarray(info["action_mask"]) > 0
+    return mask
+
+
+def top_k(scores: FloatArray, k: int) -> IntArray:
+    """Return the k best-scored states, best first, passing over NaN."""
+    wanted = np.where(np.isnan(scores), -np.inf, scores)
+    _check_enough(int((wanted > -np.inf).sum()), k)
+    if 0 < k < len(wanted) // 8:  # partial sorting keeps this linear in the number of states
+        bar = np.partition(wanted, len(wanted) - k)[len(wanted) - k]
+        candidates = np.flatnonzero(wanted >= bar)
+    else:
+        candidates = np.arange(len(wanted))
+    return candidates[np.argsort(-wanted[candidates], kind="stable")[:k]]
+
+
+def gumbel_top_k(weights: FloatArray, open_states: BoolArray, k: int, rng: np.random.Generator) -> IntArray:
+    """Draw k of the open states one after the other without replacement, in proportion to their weights.
+
+    Adding Gumbel noise to log weights and taking the k largest draws from the same distribution as k draws with the
+    weights of drawn states set to 0 (Vieira 2014; Kool et al. 2019, https://arxiv.org/abs/1903.06059).
+    """
+    with np.errstate(divide="ignore"):
+        keys = np.where(weights > 0, np.log(weights), UNLIKELY) + rng.gumbel(size=len(weights))
+    return top_k(np.where(open_states, keys, np.nan), k)
+
+
+def _check_enough(available: int, k: int) -> None:
+    if not 1 <= k <= available:
+        raise LabelError(f"{k} states were asked for, {available} can still be labelled")

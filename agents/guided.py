@@ -1,0 +1,78 @@
+"""guided and guided-on-policy: from often visited states towards the predecessors of the best-valued ones.
+
+Label b is drawn from  alpha_b d(s) + (1 - alpha_b) d_prev(s | best),  where d is the visitation (of the data, or of the
+current policy) and d_prev spreads over the unlabelled predecessors of the best-valued labelled state that has some.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from agents.agent import Info, Observation, SamplingAgent, Taxonomy
+from selectenv.errors import OptionError, check_name
+from selectenv.typing import FloatArray
+
+DECAYS = ("linear", "convex", "concave")
+SMALLEST = 1e-6
+
+
+def exploration(b: int, n: int, decay: str, temperature: float, fixtime: float) -> float:
+    """Return alpha_b: 1 at the first label, about 0 from label T = floor(fixtime (n + 1)) on.
+
+    Linear: 1 - (b - 1) / (T - 1). Convex: exp(-temperature (b - 1) / (T - 1)). Concave: 1 - convex(T + 1 - b). Kept
+    within [1e-6, 1]; with T <= 1 only the first label explores.
+    """
+    threshold = math.floor(fixtime * (n + 1))
+    if b <= 1:
+        return 1.0
+    if b >= threshold:
+        return SMALLEST
+
+    def convex(label: float) -> float:
+        return math.exp(-temperature * (label - 1) / (threshold - 1))
+
+    if decay == "linear":
+        alpha = 1 - (b - 1) / (threshold - 1)
+    else:
+        alpha = convex(b) if decay == "convex" else 1 - convex(threshold + 1 - b)
+    return min(1.0, max(SMALLEST, alpha))
+
+
+@dataclass
+class Guided(SamplingAgent):
+    """Explores by the visitation of the data, then exploits the learned values."""
+
+    decay: str = "linear"
+    """How exploration falls: "linear", "convex" (early) or "concave" (late)."""
+    temperature: float = 6.0
+    """How sharply, for convex and concave."""
+    fixtime: float = 0.5
+    """Share of all states after which it only exploits."""
+
+    name = "guided"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+    explore = "visitation"
+
+    def __post_init__(self) -> None:
+        """Refuse options that make no schedule."""
+        check_name("decay", self.decay, DECAYS)
+        if not 0 < self.temperature < math.inf:
+            raise OptionError(f"temperature must be positive and finite, not {self.temperature!r}")
+        if not 0 <= self.fixtime <= 1:
+            raise OptionError(f"fixtime must lie between 0 and 1, not {self.fixtime!r}")
+
+    def weights(self, obs: Observation, info: Info) -> FloatArray:
+        """Return the mixture; where nothing can be exploited yet, exploration is all there is."""
+        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info.get("initial", ()))
+        explore, exploit = np.asarray(obs[self.explore], np.float64), np.asarray(obs["predecessors"], np.float64)
+        alpha = exploration(b, len(explore), self.decay, self.temperature, self.fixtime)
+        return alpha * explore + (1 - alpha) * exploit
+
+
+@dataclass
+class GuidedOnPolicy(Guided):
+    """Explores by the visitation of the current policy instead."""
+
+    name = "guided-on-policy"
+    explore = "on_policy_visitation"

@@ -1,0 +1,118 @@
+"""optuna: any Optuna sampler plays the bandit (a score a state), or exchanges states of the greedy set."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agents.agent import Taxonomy, top_k
+from agents.sequential_greedy import SequentialGreedy
+from agents.trained import Found, TrainedAgent, Training
+from selectenv.errors import MissingExtraError, OptionError, check_name
+from selectenv.streams import seed_word
+from selectenv.typing import IntArray
+
+if TYPE_CHECKING:
+    import optuna
+
+SAMPLERS = ("tpe", "cmaes", "ga", "random")
+MODES = ("scores", "swaps")
+
+
+@dataclass
+class OptunaSearch(TrainedAgent):
+    """Asks a study for batches of trials and tells it what they earn; with a storage it can be stopped and resumed.
+
+    A resumed study counts the trials it already has: asking for 200 trials twice runs 200.
+    """
+
+    trials: int = 200
+    """Trials in all, each one evaluator call."""
+    sampler: str = "tpe"
+    """"tpe", "cmaes", "ga" (NSGA-II's genetic algorithm) or "random"; ``sampler_options`` go to its constructor."""
+    mode: str = "scores"
+    """"scores": one score a state, the top B are labelled. "swaps": exchanges from the greedy set."""
+    swaps: int = 3
+    """Exchanges a trial may make."""
+    batch: int = 10
+    """Trials asked for at a time; they are evaluated together."""
+    storage: str | None = None
+    """None keeps the study in memory; a path (or an Optuna storage URL) keeps it on disk."""
+    study: str | None = None
+    """Name of the study in the storage; made from the task if left out."""
+    sampler_options: dict[str, Any] | None = None
+
+    name = "optuna"
+    taxonomy = Taxonomy(test_loop="open", training="batch", evaluator="training")
+
+    def __post_init__(self) -> None:
+        """Refuse options that make no search."""
+        super().__post_init__()
+        check_name("sampler", self.sampler, SAMPLERS)
+        check_name("mode", self.mode, MODES)
+        for option in ("trials", "swaps", "batch"):
+            value = getattr(self, option)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise OptionError(f"{option} must be a whole number, 1 or more, not {value!r}")
+
+    def search(self, training: Training) -> Found:
+        """Ask, evaluate, tell."""
+        base = SequentialGreedy().search(training).ranking[: training.budget] if self.mode == "swaps" else None
+        study = self._open_study(training)
+        while (done := len(study.trials)) < self.trials:
+            trials = [study.ask() for _ in range(min(self.batch, self.trials - done))]
+            sets = np.stack([self._labels(trial, training, base) for trial in trials])
+            for trial, labels, value in zip(trials, sets, training.evaluate(sets), strict=True):
+                trial.set_user_attr("labels", training.problem.states[labels].tolist())
+                study.tell(trial, float(value))
+        best = study.best_trial
+        chosen = training.problem.actions(best.user_attrs["labels"])
+        return Found(training.by_visitation(chosen), float(study.best_value), {"trials": len(study.trials)})
+
+    def _labels(self, trial: "optuna.Trial", training: Training, base: IntArray | None) -> IntArray:
+        """Return the set of states that a trial stands for."""
+        if base is None:
+            scores = [trial.suggest_float(str(state), -1.0, 1.0) for state in training.problem.states[training.candidates]]
+            return training.candidates[top_k(np.array(scores), training.budget)]
+        chosen = base.copy()
+        for i in range(self.swaps):
+            outside = np.setdiff1d(training.candidates, chosen)
+            place = trial.suggest_int(f"out-{i}", -1, len(chosen) - 1)  # -1: no exchange
+            entering = trial.suggest_int(f"in-{i}", 0, max(len(outside) - 1, 0))
+            if place >= 0 and len(outside):
+                chosen[place] = outside[entering]
+        return chosen
+
+    def _open_study(self, training: Training) -> "optuna.Study":
+        try:
+            import optuna
+        except ModuleNotFoundError:
+            raise MissingExtraError("the optuna strategy needs Optuna: pip install 'selectenv[meta]'") from None
+        seed = int(seed_word(training.seed, "selection", self.name, self.sampler, self.mode)) % 2**32
+        makers: dict[str, Any] = {
+            "tpe": optuna.samplers.TPESampler,
+            "cmaes": optuna.samplers.CmaEsSampler,
+            "ga": optuna.samplers.NSGAIISampler,
+            "random": optuna.samplers.RandomSampler,
+        }
+        storage: Any = None
+        if self.storage is not None:
+            if "://" in self.storage:
+                storage = self.storage
+            else:
+                path = Path(self.storage)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                journal = optuna.storages.journal
+                storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(path)))
+        spec = training.problem.dataset.spec
+        name = self.study or f"{spec.get('world', 'data')}-{training.budget}-{self.mode}-{self.sampler}-{training.seed}"
+        verbosity = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        try:
+            return optuna.create_study(
+                study_name=name, storage=storage, direction="maximize", load_if_exists=True,
+                sampler=makers[self.sampler](seed=seed, **(self.sampler_options or {})),
+            )  # fmt: skip
+        finally:
+            optuna.logging.set_verbosity(verbosity)

@@ -1,0 +1,80 @@
+"""One loop serves all strategies."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.agent import Agent
+from selectenv.errors import OptionError
+from selectenv.streams import generator
+from selectenv.typing import IntArray
+from selectenv.wrappers.batch_labels import selection_env
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """What was labelled, what it earned and what it cost."""
+
+    agent: str
+    labels: IntArray
+    """Numbers of the labelled states, in order, those labelled at random at reset first."""
+    ids: NDArray[Any]
+    """The world's own ids of the same states."""
+    performance: float | None
+    """Expected return of the policy learned from the labels; None without an evaluator."""
+    asked: int
+    """Evaluator calls asked for, in training and in play."""
+    computed: int
+    """Those that had to be computed."""
+    replaced: list[Any] = field(default_factory=list)
+    """Ids that a trained strategy wanted but the data never saw."""
+
+
+def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
+    """Play one episode.
+
+    A closed-loop strategy labels as many states at a time as the environment labels between two refits; what it sees
+    does not change in between. An open-loop strategy labels all states at once.
+
+    Args:
+        env: an environment that plays reward selection, wrapped or not.
+        agent: the strategy, trained if it has to be.
+        seed: decides the episode: the environment's chance and the strategy's.
+    """
+    inner = selection_env(env)
+    before = inner.calls.asked, inner.calls.computed
+    obs, info = env.reset(seed=seed)
+    rng = generator(seed, "selection", agent.name)
+    agent.begin(env)
+    terminated = False
+    performance = None
+    while not terminated:
+        left = inner.budget - inner.labels_spent
+        k = left if agent.taxonomy.test_loop == "open" else min(left, inner.labels_to_refit)
+        k = min(k, max(1, int(info["action_mask"].sum())))
+        if not info["action_mask"].any():
+            raise OptionError(f"the data saw fewer states than the budget of {inner.budget} labels: lower the budget")
+        if k == 1:
+            obs, _, terminated, _, news = env.step(agent.select(obs, info, rng))
+        else:
+            obs, _, terminated, _, news = inner.label_many(agent.select_many(obs, info, k, rng))
+        info = {**info, **news}
+        performance = news.get("performance")
+    return Episode(
+        agent.name,
+        inner.labels,
+        inner.problem.states[inner.labels],
+        performance,
+        asked=inner.calls.asked - before[0] + agent.training_calls[0],
+        computed=inner.calls.computed - before[1] + agent.training_calls[1],
+        replaced=list(getattr(agent, "replaced", [])),
+    )
+
+
+def mean_and_error(values: list[float]) -> tuple[float, float]:
+    """Return the mean and its standard error."""
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    return float(np.mean(values)), error

@@ -1,0 +1,86 @@
+"""The table of strategies by name: a new one is one file and one row."""
+
+import os
+from dataclasses import fields
+from typing import Any
+
+from agents.adaptive_mixture import AdaptiveMixture
+from agents.agent import Agent
+from agents.beam import Beam
+from agents.brute_force import BruteForce, ReducedBruteForce
+from agents.errors import SavedAgentError
+from agents.evolution import EvolutionStrategy
+from agents.exact import Exact
+from agents.guided import Guided, GuidedOnPolicy
+from agents.optuna_search import OptunaSearch
+from agents.sequential_greedy import SequentialGreedy
+from agents.swap_search import SwapSearch
+from agents.terminal import Terminal
+from agents.trained import TrainedAgent, read_memory
+from agents.uniform import Uniform
+from agents.visitation import Visitation, VisitationOnPolicy
+from selectenv.errors import OptionError, UnknownNameError, check_name, did_you_mean
+
+AGENTS: dict[str, tuple[type[Agent], dict[str, Any]]] = {
+    "uniform": (Uniform, {}),
+    "visitation": (Visitation, {}),
+    "visitation-on-policy": (VisitationOnPolicy, {}),
+    "guided": (Guided, {}),
+    "guided-on-policy": (GuidedOnPolicy, {}),
+    "terminal": (Terminal, {}),
+    "adaptive-mixture": (AdaptiveMixture, {}),
+    "sequential-greedy": (SequentialGreedy, {}),
+    "beam": (Beam, {}),
+    "swap-search": (SwapSearch, {}),
+    "es": (EvolutionStrategy, {}),
+    "es-50": (EvolutionStrategy, {"k": 10, "m": 5}),
+    "es-200": (EvolutionStrategy, {"k": 10, "m": 20}),
+    "es-1000": (EvolutionStrategy, {"k": 10, "m": 100, "form": "minatar"}),
+    "optuna": (OptunaSearch, {}),
+    "brute-force": (BruteForce, {}),
+    "reduced-brute-force": (ReducedBruteForce, {}),
+    "exact": (Exact, {}),
+}
+"""Name -> class and preset options."""
+
+
+def make(name: str, **options: Any) -> Agent:
+    """Make a strategy by name.
+
+    Args:
+        name: a key of `AGENTS`.
+        **options: its options; presets such as those of "es-50" can be overridden.
+
+    Raises:
+        UnknownNameError: a strategy or option that does not exist; the message says what was probably meant.
+        OptionError: a value that is not allowed.
+    """
+    kind, preset = AGENTS[check_name("agent", name, AGENTS)]
+    allowed = [option.name for option in fields(kind)]  # type: ignore[arg-type]  # every agent is a dataclass
+    for option in options:
+        if option not in allowed:
+            has = did_you_mean(option, allowed) if allowed else "it has none."
+            raise UnknownNameError(f"{name} has no option {option!r}; {has}")
+    try:
+        agent = kind(**{**preset, **options})
+    except TypeError as error:
+        raise OptionError(f"{name}: {error}") from None
+    agent.name = name  # type: ignore[misc]  # a preset goes by its own name
+    return agent
+
+
+def load(path: str | os.PathLike[str]) -> TrainedAgent:
+    """Load a trained strategy from the file that `TrainedAgent.save` wrote.
+
+    Raises:
+        SavedAgentError: the file is missing, damaged, foreign, or of a strategy that this release has not got.
+    """
+    memory = read_memory(path)
+    try:
+        agent = make(memory["agent"], **memory["options"])
+    except OptionError as error:
+        raise SavedAgentError(f"{os.fspath(path)!r} holds a strategy that cannot be made here: {error}") from None
+    if not isinstance(agent, TrainedAgent):
+        raise SavedAgentError(f"{os.fspath(path)!r} holds {agent.name!r}, which learns nothing that could be saved")
+    agent.remember(memory)
+    return agent
