@@ -50,7 +50,9 @@ class AdaptiveMixture(SamplingAgent):
     def exploration(self) -> float:
         """Return w for the labels so far; one evaluator call."""
         if self._env is None:
-            raise NotTrainedError("adaptive-mixture asks the evaluator while it plays: call agent.begin(env) after reset")
+            raise NotTrainedError(
+                "adaptive-mixture asks the evaluator while it plays: call agent.begin(env) after reset"
+            )
         problem = self._env.problem
         learned = problem.learn(self._env.labels)
         true = problem.evaluator.evaluate(learned.policy, discount=problem.learner.gamma)
@@ -64,4 +66,5 @@ class AdaptiveMixture(SamplingAgent):
         seen = np.asarray(obs["visitation"]) > 0
         inverse = np.where(seen, 1 / np.maximum(visits, 1e-12), 0.0)
         explore = inverse if self.explore == "inverse" else seen.astype(np.float64)
-        return w * explore / explore.sum() + (1 - w) * visits / visits.sum()
+        mixed: FloatArray = w * explore / explore.sum() + (1 - w) * visits / visits.sum()
+        return mixed

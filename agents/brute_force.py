@@ -52,10 +52,10 @@ class BruteForce(TrainedAgent):
         expected = sets * _seconds_per_set(training, min(sets, TIMED_SETS))
         if sets > self.limit:
             raise SearchLimitError(
-                f"{self.name} would try {sets:,} sets of {k} out of {len(items)} states, about {seconds(expected)}; "
+                f"{self.name} would try {sets:,} sets of {k} out of {len(items)} states, for {seconds(expected)}; "
                 f"the limit is {self.limit:,}: raise it with limit={sets}"
             )
-        show(f"{self.name}: {sets:,} sets of {k} out of {len(items)} states, about {seconds(expected)}")
+        show(f"{self.name}: {sets:,} sets of {k} out of {len(items)} states, for {seconds(expected)}")
         enough = np.inf
         if self.stop_at_best_possible:
             enough = best_possible_return(training) - REACHED
@@ -78,8 +78,8 @@ class BruteForce(TrainedAgent):
 class ReducedBruteForce(BruteForce):
     """Tries only sets of states with a reward: under UDS with 0 for unknown rewards, no other label changes anything.
 
-    It needs a reward oracle to know them, so it is a yardstick and not a strategy for real data. Where there are no more
-    such states than labels, labelling them all is the one set to try; the most visited states fill the budget.
+    It needs a reward oracle to know them, so it is a yardstick and not a strategy for real data. Where there are no
+    more such states than labels, labelling them all is the one set to try; the most visited states fill the budget.
     """
 
     name = "reduced-brute-force"
@@ -105,9 +105,10 @@ def rewarding_states(training: Training) -> BoolArray:
     learner = training.problem.learner
     if getattr(learner, "adapted", True) or getattr(learner, "impute", 1.0) != 0:
         raise OptionError("that only rewards matter holds for the learner 'uds' with impute=0, not for this one")
-    kinds = training.problem.dataset.kinds
+    data = training.problem.dataset
     rewarding = np.zeros(training.n_states, bool)
-    rewarding[kinds.state[kinds.reward != 0]] = True
+    if data.hidden_reward is not None:
+        rewarding[data.state[data.hidden_reward != 0]] = True
     return rewarding
 
 
@@ -128,7 +129,9 @@ def _seconds_per_set(training: Training, sets: int) -> float:
     view = training.problem.view()
     rng = np.random.default_rng(0)
     masks = np.zeros((sets, training.n_states), bool)
-    masks[:, training.candidates] = rng.random((sets, len(training.candidates))) < training.budget / len(training.candidates)
+    masks[:, training.candidates] = rng.random((sets, len(training.candidates))) < training.budget / len(
+        training.candidates
+    )
     view.performance_many(masks[:1])  # compile first
     began = time.perf_counter()
     view.performance_many(masks)

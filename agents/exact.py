@@ -1,21 +1,21 @@
 """exact: the best label set with a proof, or the best found with a proven gap.
 
-Best-first branch and bound over the sets of exactly B labels. Each node has decided some states (in, or out) and carries
-an upper bound U on the return of every set below it; nodes with U no better than the best set found are dropped, small
-ones are enumerated. What is claimed rests on these facts:
+Best-first branch and bound over the sets of exactly B labels. Each node has decided some states (in, or out) and
+carries an upper bound on the return of every set below it; nodes with a bound no better than the best set found are
+dropped, small ones are enumerated. What is claimed rests on these facts:
 
 1. *World.* Whatever is labelled, the learned policy is a policy of the true world, so its return is at most the
-   finite-horizon optimum there (computed with policies that may mind the time, which can only be larger). The optimum of
-   the empirical model would be no bound: selection is scored in the true world.
+   finite-horizon optimum there (computed with policies that may mind the time, which can only be larger). The optimum
+   of the empirical model would be no bound: selection is scored in the true world.
 2. *Silent labels.* UDS with 0 for unknown rewards sees only the rewards of labelled states. A label on a state all of
-   whose observed rewards are 0 changes no input of the learner, so only rewarding states are branched on, and any others
-   fill the set up. (Such sets are told apart only by their size: at least B less the number of silent states.)
-3. *Deaf states.* Under UDS with 0, if from a state no state that is or may still be labelled with a reward can be reached
-   in the empirical model, all rewards it can ever collect there are 0. Its action values are then all exactly 0, all its
-   actions tie, and the policy is uniform over them. The bound of a node lets such states play uniformly and all others
-   choose freely: a maximum over a set of policies that contains the learned one.
-4. *Followers.* Under the adapted rule a state without a label follows the data's action frequencies. The bound of a node
-   makes the states that are out follow them and lets all others choose freely.
+   whose observed rewards are 0 changes no input of the learner, so only rewarding states are branched on, and any
+   others fill the set up: a set is told by its rewarding states, at least B less the number of silent ones.
+3. *Deaf states.* Under UDS with 0, if from a state no state that is or may still be labelled with a reward can be
+   reached in the empirical model, all rewards it can ever collect there are 0. Its action values are then all exactly
+   0, all its actions tie, and the policy is uniform over them. The bound of a node lets such states play uniformly and
+   all others choose freely: a maximum over a set of policies that contains the learned one.
+4. *Followers.* Under the adapted rule a state without a label follows the data's action frequencies. The bound of a
+   node makes the states that are out follow them and lets all others choose freely.
 5. *Reached.* A set whose return equals an upper bound of all others is optimal, and the search ends.
 
 With limits on time or evaluations, the largest bound among the nodes not yet worked on is still an upper bound for all
@@ -35,8 +35,8 @@ from agents.brute_force import rewarding_states
 from agents.sequential_greedy import SequentialGreedy
 from agents.swap_search import climb
 from agents.trained import Found, TrainedAgent, Training
-from selectenv.domains.world import TabularWorld
 from selectenv.errors import OptionError
+from selectenv.evaluators import ExactReturns
 from selectenv.kernels.combinations import combination, fill_masks
 from selectenv.kernels.returns import best_values
 from selectenv.learners import ExactLearner, SampledLearner
@@ -56,10 +56,10 @@ class Bound:
         Raises:
             OptionError: a world or a learner for which nothing is proved.
         """
-        world, learner = getattr(training.problem.evaluator.engine, "world", None), training.problem.learner
-        if not isinstance(world, TabularWorld) or not isinstance(learner, ExactLearner | SampledLearner):
-            raise OptionError("exact needs a tabular world and a tabular learner: nothing is proved for others")
-        self.world, self.discount = world, training.problem.evaluator.discount
+        engine, learner = training.problem.evaluator.engine, training.problem.learner
+        if not isinstance(engine, ExactReturns) or not isinstance(learner, ExactLearner | SampledLearner):
+            raise OptionError("exact needs the exact evaluator and a tabular learner: nothing is proved for others")
+        self.world, self.discount = engine.world, training.problem.evaluator.discount
         data = training.problem.dataset
         self.adapted = learner.adapted
         self.silent_matter = learner.adapted or learner.impute != 0
@@ -76,7 +76,7 @@ class Bound:
     def __call__(self, possible: BoolArray) -> float:
         """Return an upper bound for all sets within the states ``possible`` [n]."""
         if self._reaches is not None:
-            forced = ~(self._reaches[:, possible & self.relevant]).any(axis=1)
+            forced = np.logical_not(self._reaches[:, possible & self.relevant].any(axis=1))
         else:
             forced = ~possible if self.adapted else np.zeros_like(possible)
         values = best_values(self.world.model, self.forced, forced, self.world.horizon, self.discount)
@@ -99,7 +99,9 @@ class Exact(TrainedAgent):
         """Refuse limits that allow nothing."""
         super().__post_init__()
         if not self.seconds > 0 or not self.evaluations >= 1:
-            raise OptionError(f"seconds and evaluations must be positive, not {self.seconds!r} and {self.evaluations!r}")
+            raise OptionError(
+                f"seconds and evaluations must be positive, not {self.seconds!r} and {self.evaluations!r}"
+            )
 
     def search(self, training: Training) -> Found:
         """Search until nothing is left that could be better, or the limits are reached."""
@@ -155,7 +157,7 @@ class Exact(TrainedAgent):
 
 
 def _all_sets(training: Training, chosen: IntArray, rest: IntArray, left: int, fillers: IntArray) -> BoolArray:
-    """Return every set that adds ``left`` of ``rest`` to ``chosen``, filled up to the budget with labels that are silent."""
+    """Return every set that adds ``left`` of ``rest`` to ``chosen``, filled up to the budget with silent labels."""
     masks = np.repeat(training.fixed[None], comb(len(rest), left), axis=0)
     masks[:, chosen] = True
     masks[:, fillers[: training.budget - len(chosen) - left]] = True

@@ -73,7 +73,9 @@ class OptunaSearch(TrainedAgent):
     def _labels(self, trial: "optuna.Trial", training: Training, base: IntArray | None) -> IntArray:
         """Return the set of states that a trial stands for."""
         if base is None:
-            scores = [trial.suggest_float(str(state), -1.0, 1.0) for state in training.problem.states[training.candidates]]
+            scores = [
+                trial.suggest_float(str(state), -1.0, 1.0) for state in training.problem.states[training.candidates]
+            ]
             return training.candidates[top_k(np.array(scores), training.budget)]
         chosen = base.copy()
         for i in range(self.swaps):
@@ -87,6 +89,7 @@ class OptunaSearch(TrainedAgent):
     def _open_study(self, training: Training) -> "optuna.Study":
         try:
             import optuna
+            from optuna.storages.journal import JournalFileBackend
         except ModuleNotFoundError:
             raise MissingExtraError("the optuna strategy needs Optuna: pip install 'selectenv[meta]'") from None
         seed = int(seed_word(training.seed, "selection", self.name, self.sampler, self.mode)) % 2**32
@@ -103,8 +106,7 @@ class OptunaSearch(TrainedAgent):
             else:
                 path = Path(self.storage)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                journal = optuna.storages.journal
-                storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(path)))
+                storage = optuna.storages.JournalStorage(JournalFileBackend(str(path)))
         spec = training.problem.dataset.spec
         name = self.study or f"{spec.get('world', 'data')}-{training.budget}-{self.mode}-{self.sampler}-{training.seed}"
         verbosity = optuna.logging.get_verbosity()

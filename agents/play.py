@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 from numpy.typing import NDArray
 
 from agents.agent import Agent
@@ -49,14 +48,16 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
     obs, info = env.reset(seed=seed)
     rng = generator(seed, "selection", agent.name)
     agent.begin(env)
+    left, open_states = inner.budget - inner.labels_spent, int(info["action_mask"].sum())
+    if left > open_states:
+        raise OptionError(
+            f"{left} labels are to be made, but the data saw only {open_states} other states: lower the budget"
+        )
     terminated = False
     performance = None
     while not terminated:
         left = inner.budget - inner.labels_spent
         k = left if agent.taxonomy.test_loop == "open" else min(left, inner.labels_to_refit)
-        k = min(k, max(1, int(info["action_mask"].sum())))
-        if not info["action_mask"].any():
-            raise OptionError(f"the data saw fewer states than the budget of {inner.budget} labels: lower the budget")
         if k == 1:
             obs, _, terminated, _, news = env.step(agent.select(obs, info, rng))
         else:
@@ -72,9 +73,3 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
         computed=inner.calls.computed - before[1] + agent.training_calls[1],
         replaced=list(getattr(agent, "replaced", [])),
     )
-
-
-def mean_and_error(values: list[float]) -> tuple[float, float]:
-    """Return the mean and its standard error."""
-    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-    return float(np.mean(values)), error

@@ -33,8 +33,8 @@ def progress(items: Iterable[T], total: int, title: str) -> Iterator[T]:
 def seconds(value: float) -> str:
     """Return a duration as people say it."""
     if value < 1:
-        return "under a second"
+        return "less than a second"
     for unit, size in (("years", 3.156e7), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if value >= 2 * size:
-            return f"{value / size:,.0f} {unit}"
-    return f"{value:.0f} seconds"
+            return f"about {value / size:,.0f} {unit}"
+    return f"about {value:.0f} seconds"

@@ -16,6 +16,7 @@ from agents.optuna_search import OptunaSearch
 from agents.sequential_greedy import SequentialGreedy
 from agents.swap_search import SwapSearch
 from agents.terminal import Terminal
+from agents.terminal_guided import TerminalGuided
 from agents.trained import TrainedAgent, read_memory
 from agents.uniform import Uniform
 from agents.visitation import Visitation, VisitationOnPolicy
@@ -28,6 +29,7 @@ AGENTS: dict[str, tuple[type[Agent], dict[str, Any]]] = {
     "guided": (Guided, {}),
     "guided-on-policy": (GuidedOnPolicy, {}),
     "terminal": (Terminal, {}),
+    "terminal-guided": (TerminalGuided, {}),
     "adaptive-mixture": (AdaptiveMixture, {}),
     "sequential-greedy": (SequentialGreedy, {}),
     "beam": (Beam, {}),

@@ -1,4 +1,4 @@
-"""Strategies that search for a label set through the evaluator and then play it open-loop on any dataset of the world."""
+"""Strategies that search for a label set through the evaluator and then play it on any dataset of the world."""
 
 import json
 import os
@@ -33,7 +33,9 @@ class Training:
         self.candidates: IntArray = np.flatnonzero(env.action_masks())
         self.budget = min(env.budget - env.labels_spent, len(self.candidates))
         """Labels to choose."""
-        self.problem.performance_many(np.zeros((0, self.n_states), bool))  # refuses now rather than after the first round
+        self.problem.performance_many(
+            np.zeros((0, self.n_states), bool)
+        )  # refuses now rather than after the first round
 
     @property
     def n_states(self) -> int:
@@ -115,7 +117,9 @@ class TrainedAgent(RankingAgent):
     def memory(self) -> dict[str, Any]:
         """What was learned, ready for JSON: options, world, budget, ranking (ids), performance, calls, notes."""
         if self._memory is None:
-            raise NotTrainedError(f"{self.name} has nothing learned yet: call agent.train(env) first, or load a saved one")
+            raise NotTrainedError(
+                f"{self.name} has nothing learned yet: call agent.train(env) first, or load a saved one"
+            )
         return self._memory
 
     def begin(self, env: gym.Env[Any, Any]) -> None:
@@ -126,22 +130,19 @@ class TrainedAgent(RankingAgent):
             SavedAgentError: the ranking belongs to another world or budget.
         """
         inner, memory = selection_env(env), self.memory
-        dataset = inner.problem.dataset
-        here = dataset.spec.get("world_fingerprint")
+        dataset, ranking = inner.problem.dataset, memory["ranking"]
         numbers = {state: i for i, state in enumerate(dataset.ids.tolist())}
-        unknown = [state for state in memory["ranking"] if state not in numbers]
-        if (here and memory["world_fingerprint"] and here != memory["world_fingerprint"]) or len(unknown) == len(
-            memory["ranking"]
-        ):
-            raise SavedAgentError(
-                f"{self.name} was trained on {memory['world'] or 'other data'}; this is {dataset.spec.get('world') or 'not'}"
-            )
+        known = [numbers[state] for state in ranking if state in numbers]
+        theirs, here = memory["world_fingerprint"], dataset.spec.get("world_fingerprint")
+        if (theirs and here and theirs != here) or not known:
+            world = dataset.spec.get("world") or "these data"
+            raise SavedAgentError(f"{self.name} was trained on {memory['world'] or 'other data'}, not on {world}")
         wanted = inner.budget - inner.labels_spent
         if wanted != memory["budget"] and not (self.any_budget and wanted < memory["budget"]):
             raise SavedAgentError(f"{self.name} was trained for {memory['budget']} labels, not for {wanted}")
-        unseen = [state for state in memory["ranking"][:wanted] if state not in unknown and not dataset.labelable[numbers[state]]]
-        self.replaced = [state for state in memory["ranking"][:wanted] if state in unknown] + unseen
-        self._order = np.array([numbers[state] for state in memory["ranking"] if state in numbers], np.int64)
+        seen = {state for state, i in numbers.items() if dataset.labelable[i]}
+        self.replaced = [state for state in ranking[:wanted] if state not in seen]
+        self._order = np.array(known, np.int64)
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return the place of each state in the ranking, the first highest; states it does not know come last."""
@@ -191,7 +192,9 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(memory, dict) or memory.get("format") != FORMAT:
         raise SavedAgentError(f"{name!r} is not a strategy saved by this project")
     if memory.get("version") != VERSION:
-        raise SavedAgentError(f"{name!r} has format version {memory.get('version')}; this release reads version {VERSION}")
+        raise SavedAgentError(
+            f"{name!r} has format version {memory.get('version')}; this release reads version {VERSION}"
+        )
     ranking, calls = memory.get("ranking"), memory.get("calls")
     sound = (
         isinstance(ranking, list) and len(ranking) > 0 and all(isinstance(state, int | str) for state in ranking)

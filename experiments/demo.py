@@ -1,82 +1,93 @@
-"""The demo: a few episodes of Tree with a labeller by chance and one that looks one step ahead; a table, a picture."""
+"""The demo: every strategy on Tree, a few budgets and seeds; one table, and two pictures."""
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+import agents
 import selectenv
-from experiments.lookahead import lookahead_label, uniform_label
+from agents.errors import SearchLimitError
+from agents.progress import progress
+from experiments.figures import performance_figure, selections_figure
 from experiments.tables import table
 from selectenv.env import RewardSelectionEnv
-from selectenv.rendering import draw
-from selectenv.streams import generator
 from selectenv.typing import IntArray
 
 WORLD = "Tree"
 BUDGETS = (3, 9, 15)
-LABELLERS = {"uniform": uniform_label, "lookahead": lookahead_label}
+DRAWN = 9
+DETERMINISTIC = {"terminal", "terminal-guided", "sequential-greedy", "beam", "swap-search", "brute-force",
+                 "reduced-brute-force", "exact"}  # fmt: skip
+OPTIONS = {"optuna": {"trials": 40}, "swap-search": {"calls": 10_000}}
+FEWER_SEEDS = {"optuna": 1}
 
 
-def play(budget: int, labeller: str, seed: int) -> tuple[float, int, IntArray]:
-    """Play one episode; return the performance, the evaluator calls asked for, and when each state was labelled."""
+def play(name: str, budget: int, seed: int) -> tuple[agents.Episode, IntArray] | None:
+    """Train where the strategy trains, and play; None where it refuses because there are too many sets."""
     env = gym.make(selectenv.env_id(WORLD), budget=budget)
-    rng = generator(seed, "selection", labeller, budget)
-    _, info = env.reset(seed=seed)
-    terminated, total = False, 0.0
-    while not terminated:
-        _, reward, terminated, _, info = env.step(LABELLERS[labeller](env, info, rng))
-        total += float(reward)
+    agent = agents.make(name, **OPTIONS.get(name, {}))
+    try:
+        agent.train(env, seed)
+    except SearchLimitError:
+        return None
+    episode = agents.play(env, agent, seed)
     inner = env.unwrapped
     assert isinstance(inner, RewardSelectionEnv)
-    return total, inner.calls.asked, inner.labelled_at
+    return episode, inner.labelled_at
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Play, print the table and write the picture."""
+    """Play everything, print the table and write the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--episodes", type=int, default=20, help="episodes a budget of the random labeller (default 20)"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("out/demo.png"), help="where the picture goes (default out/demo.png)"
-    )
+    parser.add_argument("--seeds", type=int, default=20, help="episodes of strategies that leave something to chance")
+    parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS), help="numbers of labels, 1 to 31")
+    parser.add_argument("--only", nargs="+", choices=sorted(agents.AGENTS), help="only these strategies")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the pictures (default: out)")
     options = parser.parse_args(arguments)
-    if options.episodes < 1:
-        parser.error("--episodes must be 1 or more")
-    best = selectenv.make_problem(WORLD).performance(range(31))
-    rows, pictures = [], []
-    for budget in BUDGETS:
-        for labeller in LABELLERS:
-            seeds = range(options.episodes if labeller == "uniform" else 1)
-            returns, calls, selections = zip(*(play(budget, labeller, seed) for seed in seeds), strict=True)
-            error = f"{np.std(returns, ddof=1) / np.sqrt(len(returns)):.3f}" if len(returns) > 1 else "exact"
-            rows.append(
-                (budget, labeller, f"{np.mean(returns):.3f}", error, f"{best - np.mean(returns):.3f}", calls[0])
-            )
-            if budget == BUDGETS[1]:
-                pictures.append((f"{labeller}: {returns[0]:.2f} with {budget} labels", selections[0]))
-    header = ("labels", "labeller", "return", "std. error", "short of all 31 labels", "evaluator calls")
-    print(f"{WORLD}: {len(BUDGETS)} budgets, {options.episodes} random episodes each; all 31 labels earn {best:.3f}\n")
-    print(table(header, rows))
-    save_picture(pictures, options.out)
-    print(f"\nWhat was labelled, in which order: {options.out}")
+    if options.seeds < 1 or not all(1 <= budget <= 31 for budget in options.budgets):
+        parser.error("--seeds must be 1 or more, --budgets from 1 to 31")
+    names = options.only or list(agents.AGENTS)
+    curves: dict[str, list[tuple[int, float, float]]] = {name: [] for name in names}
+    drawn, rows = {}, []
+    best = {budget: best_return(budget) for budget in options.budgets}
+    work = [(name, budget) for name in names for budget in options.budgets]
+    for name, budget in progress(work, len(work), "playing"):
+        seeds = 1 if name in DETERMINISTIC else min(options.seeds, FEWER_SEEDS.get(name, options.seeds))
+        played = [found for seed in range(seeds) if (found := play(name, budget, seed)) is not None]
+        if not played:
+            rows.append((name, budget, "not enumerated", "", "", ""))
+            continue
+        returns = [float(episode.performance or 0.0) for episode, _ in played]
+        mean, error = float(np.mean(returns)), standard_error(returns)
+        curves[name].append((budget, mean, error))
+        shown = f"{error:.3f}" if len(returns) > 1 else "-"
+        rows.append((name, budget, f"{mean:.3f}", shown, f"{best[budget] - mean:.3f}", f"{played[0][0].asked:,}"))
+        if budget == DRAWN or name not in drawn:
+            drawn[name] = (f"{name}: {returns[0]:.2f}, {budget} labels", played[0][1])
+    print(f"{WORLD}, UDS. The gap is to the best set of so many labels, proved optimal by branch and bound.\n")
+    print(table(("strategy", "labels", "return", "std. error", "gap", "evaluator calls"), rows))
+    asks = {name for name in names if agents.AGENTS[name][0].taxonomy.evaluator != "never"}
+    shown_curves = {name: points for name, points in curves.items() if points}
+    performance_figure(shown_curves, asks, f"{WORLD}: performance against labels", options.out / "performance.png")
+    selections_figure(selectenv.make_problem(WORLD), dict(drawn.values()), options.out / "selections.png")
+    print(f"\nPictures: {options.out / 'performance.png'}, {options.out / 'selections.png'}")
 
 
-def save_picture(pictures: list[tuple[str, Any]], path: Path) -> None:
-    """Draw selections side by side."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+def best_return(budget: int) -> float:
+    """Return the best return of so many labels, and insist on the proof."""
+    env = gym.make(selectenv.env_id(WORLD), budget=budget)
+    agent = agents.make("exact")
+    agent.train(env)
+    assert isinstance(agent, agents.TrainedAgent)
+    assert agent.memory["notes"]["certified"]
+    return float(agent.memory["performance"])
 
-    figure = Figure(figsize=(6.4 * len(pictures), 3.4), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
-    problem = selectenv.make_problem(WORLD)
-    for i, (title, labelled_at) in enumerate(pictures):
-        draw(figure.add_subplot(1, len(pictures), i + 1), problem, labelled_at, title)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+
+def standard_error(values: list[float]) -> float:
+    """Return the standard error of the mean; 0 for a single value."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 if __name__ == "__main__":

@@ -91,7 +91,10 @@ def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: 
         )
         axes.add_patch(shape)
         if labelled_at[s]:
-            axes.text(x, y, str(labelled_at[s]), ha="center", va="center", fontsize=8, fontweight="bold", zorder=3)
+            ink = "white" if abs(learned.values[s]) > 0.6 * largest else "black"
+            axes.text(
+                x, y, str(labelled_at[s]), ha="center", va="center", fontsize=8, fontweight="bold", color=ink, zorder=3
+            )
         elif layout.arrows:
             _draw_arrows(axes, layout, (x, y), learned.policy[s])
     for x, y, kind in layout.marks:

@@ -98,8 +98,8 @@ def returns_of_blocks(
 def best_values(model: Model, forced: FloatArray, is_forced: BoolArray, horizon: int, discount: float) -> FloatArray:
     """Return the most that any policy can still earn from each state [n] with ``horizon`` steps to go.
 
-    States marked in ``is_forced`` follow the action probabilities ``forced`` [n, actions]; the others are free to choose
-    at every step: v_t(s) = max_a r(s, a) + discount sum_s' P(s' | s, a) v_{t-1}(s').
+    States marked in ``is_forced`` follow the action probabilities ``forced`` [n, actions]; the others are free to
+    choose at every step: v_t(s) = max_a r(s, a) + discount sum_s' P(s' | s, a) v_{t-1}(s').
     """
     n = len(is_forced)
     value = np.zeros(n)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import agents
 import selectenv
 from experiments import bench, demo
 from experiments.plain import plain_performance
@@ -10,16 +11,20 @@ from experiments.tables import table
 
 
 def test_demo(tmp_path, capsys):
-    demo.main(["--episodes", "2", "--out", str(tmp_path / "deep" / "demo.png")])
+    demo.main(["--seeds", "2", "--budgets", "3", "--out", str(tmp_path / "deep")])
     printed = capsys.readouterr().out
-    assert "lookahead  16.905" in printed
-    assert (tmp_path / "deep" / "demo.png").read_bytes()[:4] == b"\x89PNG"
+    for name in agents.AGENTS:
+        assert f"\n{name} " in printed
+    assert "16.905" in printed
+    for picture in ("performance.png", "selections.png"):
+        assert (tmp_path / "deep" / picture).read_bytes()[:4] == b"\x89PNG"
 
 
-def test_demo_refuses_no_episodes(capsys):
+@pytest.mark.parametrize("wrong", [["--seeds", "0"], ["--budgets", "0"], ["--budgets", "32"], ["--only", "guidd"]])
+def test_demo_refuses(wrong, capsys):
     with pytest.raises(SystemExit):
-        demo.main(["--episodes", "0"])
-    assert "must be 1 or more" in capsys.readouterr().err
+        demo.main(wrong)
+    assert "error" in capsys.readouterr().err
 
 
 def test_bench_prints_its_tables(monkeypatch, capsys):

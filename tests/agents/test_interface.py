@@ -1,0 +1,186 @@
+"""Every strategy plays every world through one loop; what was learned can be saved, loaded and played elsewhere."""
+
+import json
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import agents
+import selectenv
+from agents.errors import NotTrainedError, SavedAgentError
+from selectenv.errors import OptionError, PhaseError, UnknownNameError
+from selectenv.wrappers import BatchLabels
+
+QUICK = {"optuna": {"trials": 6, "batch": 3}, "swap-search": {"calls": 300}, "exact": {"evaluations": 2000}}
+TRAINED = [name for name, (kind, _) in agents.AGENTS.items() if issubclass(kind, agents.TrainedAgent)]
+
+
+def make_trained(name, env, seed=0):
+    agent = agents.make(name, **QUICK.get(name, {}))
+    agent.train(env, seed)
+    return agent
+
+
+@pytest.mark.parametrize("world", selectenv.WORLDS)
+@pytest.mark.parametrize("name", agents.AGENTS)
+def test_every_strategy_plays_every_world(name, world):
+    env = gym.make(selectenv.env_id(world), budget=2, dataset_size=20_000)
+    agent = make_trained(name, env)
+    episode = agents.play(env, agent, seed=1)
+    again = agents.play(env, make_trained(name, env), seed=1)
+    assert episode.agent == name
+    assert len(set(episode.labels.tolist())) == 2
+    assert episode.labels.tolist() == again.labels.tolist()
+    assert episode.ids.tolist() == env.unwrapped.problem.states[episode.labels].tolist()
+    assert episode.performance == env.unwrapped.problem.score(episode.labels)
+    assert episode.asked >= episode.computed >= 0
+    if agent.taxonomy.evaluator == "never":
+        assert episode.asked == 0
+
+
+@pytest.mark.parametrize("name", agents.AGENTS)
+def test_taxonomy(name):
+    taxonomy = agents.AGENTS[name][0].taxonomy
+    assert taxonomy.test_loop in ("open", "closed")
+    assert taxonomy.training in ("none", "batch", "iterative")
+    assert taxonomy.evaluator in ("never", "training", "playing")
+    published = {
+        "brute-force": ("open", "batch", "training"), "sequential-greedy": ("open", "iterative", "training"),
+        "es": ("open", "batch", "training"), "guided": ("closed", "none", "never"),
+        "visitation": ("open", "none", "never"), "visitation-on-policy": ("closed", "none", "never"),
+        "uniform": ("open", "none", "never"),
+    }  # fmt: skip
+    if name in published:
+        assert (taxonomy.test_loop, taxonomy.training, taxonomy.evaluator) == published[name]
+
+
+def test_other_seeds_give_other_labels():
+    env = gym.make(selectenv.env_id("Tree"), budget=6, dataset_size=2000)
+    for name in ("uniform", "guided", "es-50"):
+        labels = {tuple(agents.play(env, make_trained(name, env, seed), seed).labels) for seed in range(4)}
+        assert len(labels) > 1
+
+
+@pytest.mark.parametrize("name", ["guided", "terminal-guided", "visitation-on-policy"])
+def test_closed_loops_select_between_refits(name):
+    env = gym.make(selectenv.env_id("Tree"), budget=9, labels_per_refit=4, dataset_size=2000)
+    assert len(np.unique(agents.play(env, agents.make(name)).labels)) == 9
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_saved_strategies_play_on_other_data(name, tmp_path):
+    env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=20_000)
+    agent = make_trained(name, env)
+    path = agent.save(tmp_path / "deep" / "agent.json")
+    assert [entry.name for entry in path.parent.iterdir()] == ["agent.json"]
+    json.loads(path.read_text())
+    loaded = agents.load(path)
+    test = gym.make(selectenv.env_id("Graph"), budget=3, phase="test", dataset="test-0.45", dataset_size=20_000)
+    episode = agents.play(test, loaded)
+    assert episode.agent == name
+    assert episode.ids.tolist() == agent.memory["ranking"][:3]
+    assert episode.asked == agent.training_calls[0]
+    assert episode.replaced == []
+
+
+def test_states_the_data_never_saw_are_reported_and_replaced():
+    env = gym.make(selectenv.env_id("Graph"), budget=15, dataset_size=20_000)
+    agent = make_trained("sequential-greedy", env)
+    expert = gym.make(selectenv.env_id("Graph"), budget=4, expert_share=1.0, dataset_size=2000)
+    agent.memory["ranking"] = [14, 0, 12, 1, 3, 5, 7, 2]
+    episode = agents.play(expert, agent)
+    assert episode.replaced == [14, 12]  # the expert never goes there
+    assert episode.ids.tolist() == [0, 1, 3, 5]
+
+
+def test_playing_before_training():
+    env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=500)
+    for name in TRAINED:
+        with pytest.raises(NotTrainedError, match=r"call agent\.train\(env\) first"):
+            agents.play(env, agents.make(name))
+    obs, info = env.reset(seed=0)
+    for agent in (make_trained("es-50", env), agents.make("terminal"), agents.make("adaptive-mixture")):
+        with pytest.raises(NotTrainedError, match="begin"):
+            agent.select(obs, info, np.random.default_rng(0))
+
+
+def test_files_of_other_worlds_budgets_and_kinds(tmp_path):
+    env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=2000)
+    agent = make_trained("es-50", env)
+    path = agent.save(tmp_path / "agent.json")
+    with pytest.raises(SavedAgentError, match="trained on Graph, not on Tree"):
+        agents.play(gym.make(selectenv.env_id("Tree"), budget=3, dataset_size=2000), agents.load(path))
+    with pytest.raises(SavedAgentError, match="trained for 3 labels, not for 4"):
+        agents.play(gym.make(selectenv.env_id("Graph"), budget=4, dataset_size=2000), agents.load(path))
+    strings = selectenv.from_arrays(["a", "b"], [0, 1], ["b", "a"], [False, False])
+    with pytest.raises(SavedAgentError, match="not on these data"):
+        agents.play(selectenv.make_env(dataset=strings, budget=2), agents.load(path))
+    good = json.loads(path.read_text())
+    damaged = {
+        "no saved strategy": None,
+        "damaged or not a saved": "{",
+        "not a strategy saved": json.dumps({"hello": 1}),
+        "version 99": json.dumps(good | {"version": 99}),
+        "do not make a ranking": json.dumps(good | {"ranking": [1, 1]}),
+        "cannot be made here": json.dumps(good | {"agent": "es-51"}),
+        "unknown option|has no option": json.dumps(good | {"options": {"kk": 3}}),
+        "learns nothing": json.dumps(good | {"agent": "uniform", "options": {}}),
+    }
+    for message, text in damaged.items():
+        target = tmp_path / "damaged.json"
+        target.unlink(missing_ok=True)
+        if text is not None:
+            target.write_text(text)
+        with pytest.raises(SavedAgentError, match=message):
+            agents.load(target)
+
+
+def test_nothing_half_written_stays_behind(tmp_path, monkeypatch):
+    env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=500)
+    agent = make_trained("sequential-greedy", env)
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        agent.save(tmp_path / "agent.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_training_is_refused_in_the_test_phase(name):
+    env = gym.make(selectenv.env_id("Graph"), budget=3, phase="test", dataset_size=500)
+    with pytest.raises(PhaseError):
+        make_trained(name, env)
+    assert env.unwrapped.calls.asked == 0
+
+
+def test_unknown_names_and_options():
+    with pytest.raises(UnknownNameError, match="Did you mean 'guided'"):
+        agents.make("guidd")
+    with pytest.raises(UnknownNameError, match="Did you mean 'temperature'"):
+        agents.make("guided", temprature=3)
+    with pytest.raises(UnknownNameError, match="it has none"):
+        agents.make("uniform", k=3)
+
+
+def test_presets_can_be_overridden():
+    assert agents.make("es-50").m == 5
+    assert agents.make("es-50", k=2).k == 2
+    assert agents.make("es-1000").form == "minatar"
+
+
+def test_more_labels_than_states_seen():
+    env = gym.make(selectenv.env_id("Graph"), budget=15, expert_share=1.0, dataset_size=500)
+    with pytest.raises(OptionError, match="the data saw only"):
+        agents.play(env, agents.make("uniform"))
+
+
+def test_data_without_a_world_can_be_played():
+    data = selectenv.from_arrays([0, 1, 2], [0, 1, 0], [1, 2, 0], [False, False, True])
+    episode = agents.play(selectenv.make_env(dataset=data, budget=2), agents.make("terminal"))
+    assert episode.performance is None
+    assert episode.ids[0] == 2
+
+
+def test_wrapped_environments_can_be_played():
+    env = BatchLabels(gym.make(selectenv.env_id("Graph"), budget=4, dataset_size=500), 2)
+    assert len(agents.play(env.env, agents.make("uniform")).labels) == 4
