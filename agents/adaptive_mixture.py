@@ -9,8 +9,8 @@ import numpy as np
 
 from agents.agent import Info, Observation, SamplingAgent, Taxonomy
 from agents.errors import NotTrainedError
+from selectenv.checks import check_name, check_real
 from selectenv.env import RewardSelectionEnv
-from selectenv.errors import OptionError, check_name
 from selectenv.typing import FloatArray
 from selectenv.wrappers.batch_labels import selection_env
 
@@ -39,8 +39,7 @@ class AdaptiveMixture(SamplingAgent):
         """Refuse options that make no mixture."""
         check_name("exploit", self.exploit, EXPLOITS)
         check_name("explore", self.explore, EXPLORES)
-        if not 0 < self.scale < math.inf:
-            raise OptionError(f"scale must be positive and finite, not {self.scale!r}")
+        check_real("scale", self.scale, "(0, inf)")
         self._env: RewardSelectionEnv | None = None
 
     def begin(self, env: gym.Env[Any, Any]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from agents.agent import Taxonomy
 from agents.trained import Found, TrainedAgent, Training
-from selectenv.errors import OptionError
+from selectenv.checks import check_int
 from selectenv.typing import BoolArray
 
 
@@ -22,8 +22,7 @@ class Beam(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse a beam without sets."""
         super().__post_init__()
-        if isinstance(self.width, bool) or not isinstance(self.width, int) or self.width < 1:
-            raise OptionError(f"width must be a whole number, 1 or more, not {self.width!r}")
+        check_int("width", self.width)
 
     def search(self, training: Training) -> Found:
         """Extend and cut until the budget is spent."""

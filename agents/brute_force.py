@@ -10,6 +10,7 @@ from agents.agent import Taxonomy
 from agents.errors import SearchLimitError
 from agents.progress import progress, seconds, show
 from agents.trained import Found, TrainedAgent, Training
+from selectenv.checks import check_int
 from selectenv.domains.world import TabularWorld
 from selectenv.errors import OptionError
 from selectenv.kernels.combinations import combination, fill_masks
@@ -38,8 +39,7 @@ class BruteForce(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse a limit that allows nothing."""
         super().__post_init__()
-        if isinstance(self.limit, bool) or not isinstance(self.limit, int | float) or not self.limit >= 1:
-            raise OptionError(f"limit must be a number of sets, 1 or more, not {self.limit!r}")
+        check_int("limit", self.limit)
 
     def search(self, training: Training) -> Found:
         """Try them all."""

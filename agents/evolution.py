@@ -6,7 +6,7 @@ import numpy as np
 
 from agents.agent import Taxonomy, top_k
 from agents.trained import Found, TrainedAgent, Training
-from selectenv.errors import OptionError, check_name
+from selectenv.checks import check_int, check_name
 from selectenv.streams import generator
 
 FORMS = ("tabular", "minatar")
@@ -35,10 +35,8 @@ class EvolutionStrategy(TrainedAgent):
         """Refuse options that leave nothing to search."""
         super().__post_init__()
         check_name("form", self.form, FORMS)
-        for option in ("k", "m"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise OptionError(f"{option} must be a whole number, 1 or more, not {value!r}")
+        check_int("k", self.k)
+        check_int("m", self.m)
 
     def search(self, training: Training) -> Found:
         """Run k iterations."""

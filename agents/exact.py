@@ -35,6 +35,7 @@ from agents.brute_force import rewarding_states
 from agents.sequential_greedy import SequentialGreedy
 from agents.swap_search import climb
 from agents.trained import Found, TrainedAgent, Training
+from selectenv.checks import check_int, check_real
 from selectenv.errors import OptionError
 from selectenv.evaluators import ExactReturns
 from selectenv.kernels.combinations import combination, fill_masks
@@ -98,10 +99,8 @@ class Exact(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse limits that allow nothing."""
         super().__post_init__()
-        if not self.seconds > 0 or not self.evaluations >= 1:
-            raise OptionError(
-                f"seconds and evaluations must be positive, not {self.seconds!r} and {self.evaluations!r}"
-            )
+        check_real("seconds", self.seconds, "(0, inf)")
+        check_int("evaluations", self.evaluations)
 
     def search(self, training: Training) -> Found:
         """Search until nothing is left that could be better, or the limits are reached."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.agent import Info, Observation, SamplingAgent, Taxonomy
-from selectenv.errors import OptionError, check_name
+from selectenv.checks import check_name, check_real
 from selectenv.typing import FloatArray
 
 DECAYS = ("linear", "convex", "concave")
@@ -57,10 +57,8 @@ class Guided(SamplingAgent):
     def __post_init__(self) -> None:
         """Refuse options that make no schedule."""
         check_name("decay", self.decay, DECAYS)
-        if not 0 < self.temperature < math.inf:
-            raise OptionError(f"temperature must be positive and finite, not {self.temperature!r}")
-        if not 0 <= self.fixtime <= 1:
-            raise OptionError(f"fixtime must lie between 0 and 1, not {self.fixtime!r}")
+        check_real("temperature", self.temperature, "(0, inf)")
+        check_real("fixtime", self.fixtime, "[0, 1]")
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the mixture; where nothing can be exploited yet, exploration is all there is."""

@@ -9,7 +9,8 @@ import numpy as np
 from agents.agent import Taxonomy, top_k
 from agents.sequential_greedy import SequentialGreedy
 from agents.trained import Found, TrainedAgent, Training
-from selectenv.errors import MissingExtraError, OptionError, check_name
+from selectenv.checks import check_int, check_name
+from selectenv.errors import MissingExtraError
 from selectenv.streams import seed_word
 from selectenv.typing import IntArray
 
@@ -52,9 +53,7 @@ class OptunaSearch(TrainedAgent):
         check_name("sampler", self.sampler, SAMPLERS)
         check_name("mode", self.mode, MODES)
         for option in ("trials", "swaps", "batch"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise OptionError(f"{option} must be a whole number, 1 or more, not {value!r}")
+            check_int(option, getattr(self, option))
 
     def search(self, training: Training) -> Found:
         """Ask, evaluate, tell."""

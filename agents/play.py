@@ -58,10 +58,8 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
     while not terminated:
         left = inner.budget - inner.labels_spent
         k = left if agent.taxonomy.test_loop == "open" else min(left, inner.labels_to_refit)
-        if k == 1:
-            obs, _, terminated, _, news = env.step(agent.select(obs, info, rng))
-        else:
-            obs, _, terminated, _, news = inner.label_many(agent.select_many(obs, info, k, rng))
+        choice = agent.select(obs, info, rng) if k == 1 else agent.select_many(obs, info, k, rng)
+        obs, _, terminated, _, news = env.step(choice)
         info = {**info, **news}
         performance = news.get("performance")
     return Episode(

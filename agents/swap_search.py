@@ -7,7 +7,7 @@ import numpy as np
 from agents.agent import Taxonomy
 from agents.sequential_greedy import SequentialGreedy
 from agents.trained import Found, TrainedAgent, Training
-from selectenv.errors import OptionError
+from selectenv.checks import check_int
 from selectenv.streams import generator
 from selectenv.typing import IntArray
 
@@ -30,8 +30,7 @@ class SwapSearch(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse a search without calls."""
         super().__post_init__()
-        if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 1:
-            raise OptionError(f"calls must be a whole number, 1 or more, not {self.calls!r}")
+        check_int("calls", self.calls)
 
     def search(self, training: Training) -> Found:
         """Climb from the greedy set, then restart."""

@@ -20,7 +20,8 @@ from agents.terminal_guided import TerminalGuided
 from agents.trained import TrainedAgent, read_memory
 from agents.uniform import Uniform
 from agents.visitation import Visitation, VisitationOnPolicy
-from selectenv.errors import OptionError, UnknownNameError, check_name, did_you_mean
+from selectenv.checks import check_name, did_you_mean
+from selectenv.errors import OptionError, UnknownNameError
 
 AGENTS: dict[str, tuple[type[Agent], dict[str, Any]]] = {
     "uniform": (Uniform, {}),

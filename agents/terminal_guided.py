@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.agent import Info, Observation, RankingAgent, Taxonomy, open_mask
-from selectenv.errors import OptionError
+from selectenv.checks import check_real
 from selectenv.typing import FloatArray
 
 
@@ -37,8 +37,7 @@ class TerminalGuided(RankingAgent):
 
     def __post_init__(self) -> None:
         """Refuse a floor that is no weight."""
-        if not 0 < self.floor <= 1:
-            raise OptionError(f"floor must lie above 0 and up to 1, not {self.floor!r}")
+        check_real("floor", self.floor, "(0, 1]")
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return the scores of the current phase."""

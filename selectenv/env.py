@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from selectenv.checks import as_array, check_name, check_real, is_int
 from selectenv.errors import (
     ActionError,
     BudgetError,
@@ -15,7 +16,7 @@ from selectenv.errors import (
     NoEvaluatorError,
     OptionError,
     PhaseError,
-    check_name,
+    SelectEnvError,
 )
 from selectenv.evaluators import Calls
 from selectenv.features import OCCUPANCIES, data_features, learned_features
@@ -36,23 +37,33 @@ FEATURE_BOUNDS = {
 }
 
 
-def number_of_labels(budget: float, n: int) -> int:
+def number_of_labels(
+    budget: Any, n: int, name: str = "budget", error: type[SelectEnvError] = BudgetError, most: float | None = None
+) -> int:
     """Return the labels that a budget buys: an int is a number of labels, a float a share of n.
 
+    Args:
+        budget: the number or the share.
+        n: number of states.
+        name: what to call the budget in errors.
+        error: which error to raise.
+        most: the largest number allowed, n if left out.
+
     Raises:
-        BudgetError: neither an int from 1 to n nor a float in (0, 1].
+        SelectEnvError: of the kind ``error``: neither an int from 1 to n nor a float in (0, 1].
     """
-    allowed = f"allowed: an int from 1 to {n} (labels) or a float above 0 and up to 1 (share of {n} states)"
-    if isinstance(budget, bool | np.bool_) or not isinstance(budget, int | float | np.integer | np.floating):
-        raise BudgetError(f"budget {budget!r} is no number; {allowed}")
-    if isinstance(budget, int | np.integer):
-        if not 1 <= budget <= n:
-            raise BudgetError(f"a budget of {budget} labels is out of range; {allowed}")
+    most = n if most is None else most
+    allowed = f"allowed: an int from 1 to {most} (labels) or a float above 0 and up to 1 (share of {n} states)"
+    if is_int(budget):
+        if not 1 <= budget <= most:
+            raise error(f"{name}={budget} labels is out of range; {allowed}")
         return int(budget)
+    if not isinstance(budget, float | np.floating):
+        raise error(f"{name}={budget!r} is no number; {allowed}")
     if not 0 < budget <= 1:
-        hint = f" Did you mean the int {int(budget)}?" if math.isfinite(budget) and 1 < budget <= n else ""
-        raise BudgetError(f"a budget share of {budget} is out of range; {allowed}.{hint}")
-    return max(1, math.floor(budget * n + 1e-9))
+        hint = f" Did you mean the int {int(budget)}?" if math.isfinite(budget) and 1 < budget <= most else ""
+        raise error(f"{name}={budget} as a share is out of range; {allowed}.{hint}")
+    return max(1, math.floor(float(budget) * n + 1e-9))
 
 
 class RewardSelectionEnv(gym.Env[Any, Any]):
@@ -98,27 +109,21 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self._marginal, self._test = reward_mode == "marginal", phase == "test"
         self._occupancy = check_name("occupancy", occupancy, OCCUPANCIES)
+        if not isinstance(problem, SelectionProblem) and not callable(problem):
+            raise OptionError(f"the problem must be a SelectionProblem or a function that makes one, not {problem!r}")
         self._source = None if isinstance(problem, SelectionProblem) else problem
         self.calls = Calls()
         first = problem if isinstance(problem, SelectionProblem) else problem(np.random.default_rng(0))
+        self._adopt(first)
         n = first.n_states
         self.budget = number_of_labels(budget, n)
-        self._refit_every = (
-            max(1, math.floor(labels_per_refit * n)) if isinstance(labels_per_refit, float) else labels_per_refit
-        )
-        if isinstance(labels_per_refit, bool) or not self._refit_every >= 1 or not labels_per_refit > 0:
-            raise OptionError(
-                f"labels_per_refit must be an int, 1 or more, or a share of the states, not {labels_per_refit!r}"
-            )
-        if not 0 <= initial_ratio <= 1:
-            raise OptionError(f"initial_ratio must lie between 0 and 1, not {initial_ratio!r}")
-        self._initial = math.floor(initial_ratio * n + 1e-9)
+        self._refit_every = number_of_labels(labels_per_refit, n, "labels_per_refit", OptionError, math.inf)
+        self._initial = math.floor(check_real("initial_ratio", initial_ratio, "[0, 1]") * n + 1e-9)
         if self._initial >= self.budget:
             raise BudgetError(
                 f"initial_ratio={initial_ratio} spends {self._initial} labels at reset; the budget is {self.budget}, "
                 "and at least one must be left to choose"
             )
-        self._adopt(first)
         spaces = {name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()}
         self.observation_space = gym.spaces.Dict({**spaces, "budget": gym.spaces.Box(0, 1, (1,), np.float32)})
         self.action_space = gym.spaces.Discrete(n)
@@ -156,12 +161,14 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         return self._observation(), info
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Label the state with number ``action``.
+        """Label the state with number ``action``; an array of numbers labels them all, see `label_many`.
 
         Returns:
             Observation, reward, terminated, truncated (never), and an info with `state` (the id), `wasted` (whether the
             label taught nothing), `action_mask` and, at the end, `performance`.
         """
+        if isinstance(action, np.ndarray) and action.ndim > 0:
+            return self.label_many(action)
         number = self._check_action(action)
         self._check_running()
         wasted = not self._open[number]
@@ -178,7 +185,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
 
         Labels beyond the budget are not made. ``info["wasted"]`` counts the wasted ones.
         """
-        numbers = np.asarray(actions)
+        numbers = as_array("a batch of labels", actions, ActionError)
         n = len(self.labelled_at)
         if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or len(numbers) == 0:
             raise ActionError(f"a batch of labels must be a non-empty list of state numbers, not {actions!r}")
@@ -228,14 +235,14 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
 
     def _adopt(self, problem: SelectionProblem) -> None:
         """Make ``problem`` the one that is played, counted and locked for this environment alone."""
+        if not isinstance(problem, SelectionProblem):
+            raise OptionError(f"a problem source must return a SelectionProblem, not {problem!r}")
         if hasattr(self, "labelled_at") and problem.n_states != len(self.labelled_at):
             raise OptionError(
                 f"a problem source must keep the number of states, {len(self.labelled_at)}: it made {problem.n_states}"
             )
-        if self._marginal and not problem.evaluator.available:
-            raise NoEvaluatorError(
-                "marginal rewards need an evaluator: this problem was made from data without a world"
-            )
+        if self._marginal and not problem.has_performance:
+            raise NoEvaluatorError("marginal rewards need an evaluator and rewards: this problem lacks one of them")
         self.problem = problem.view(self.calls)
         self.problem.evaluator.locked = self._test
         self._features = data_features(self.problem)
@@ -244,7 +251,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         n = len(self.labelled_at)
         if isinstance(action, np.ndarray) and action.shape == () and action.dtype.kind in "iu":
             action = action.item()
-        if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
+        if not is_int(action):
             raise ActionError(f"an action is the number of a state, an int from 0 to {n - 1}, not {action!r}")
         if not 0 <= action < n:
             raise ActionError(
@@ -267,7 +274,9 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
                 self._refit()
         info: dict[str, Any] = {"action_mask": self._open.astype(np.int8)}
         reward = 0.0
-        if self._marginal or (over and self.problem.evaluator.available):
+        if over:
+            self.problem.evaluator.locked = False
+        if self._marginal or (over and self.problem.has_performance):
             before = 0.0 if self._value is None else self._value
             if self._value is None or not wasted or not self._marginal:
                 measure = self.problem.score if over else self.problem.performance
@@ -275,8 +284,6 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
             reward = self._value - before
             if over:
                 info["performance"] = self._value
-        if over:
-            self.problem.evaluator.locked = False
         return self._observation(), reward, over, info
 
     def _refit(self) -> None:

@@ -1,8 +1,5 @@
 """The exceptions a user can meet; all of them are `SelectEnvError`, most also the built-in or Gymnasium kind."""
 
-import difflib
-from collections.abc import Iterable
-
 from gymnasium import error as gym_error
 
 
@@ -64,24 +61,3 @@ class NoEvaluatorError(SelectEnvError, RuntimeError):
 
 class MissingExtraError(SelectEnvError, gym_error.DependencyNotInstalled):
     """An optional dependency is not installed; the message names the extra."""
-
-
-def did_you_mean(name: object, allowed: Iterable[str]) -> str:
-    """Return what was allowed, and the closest match to ``name`` if there is one."""
-    options = [str(option) for option in allowed]
-    by_lower = {option.lower(): option for option in options}
-    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1, cutoff=0.5)
-    hint = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
-    return f"allowed: {', '.join(options)}.{hint}"
-
-
-def check_name(kind: str, name: object, allowed: Iterable[str]) -> str:
-    """Return ``name`` if it is allowed.
-
-    Raises:
-        UnknownNameError: it is not; the message lists what is and the closest match.
-    """
-    options = list(allowed)
-    if not isinstance(name, str) or name not in options:
-        raise UnknownNameError(f"unknown {kind} {name!r}; {did_you_mean(name, options)}")
-    return name

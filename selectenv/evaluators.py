@@ -3,20 +3,33 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
+from selectenv.checks import as_array, check_int, check_real
 from selectenv.domains.world import TabularWorld, longest_path
-from selectenv.errors import NoEvaluatorError, OptionError, PhaseError
+from selectenv.errors import LabelError, NoEvaluatorError, OptionError, PhaseError
 from selectenv.kernels.returns import returns_of_blocks
 from selectenv.kernels.sample import rollout_returns
 from selectenv.streams import generator, seed_word
 from selectenv.typing import FloatArray, IntArray
 
 EVALUATORS = ("exact", "rollout")
+LONGEST = 100_000
+"""Steps after which an episode of an environment without a time limit is given up."""
 
 
 class ReturnEngine(Protocol):
     """Computes returns; knows nothing of counting."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether several threads may ask at once."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of states and actions of a policy."""
 
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:
         """Return the expected returns [blocks, lanes] of policies [blocks, n, actions, lanes]."""
@@ -25,9 +38,12 @@ class ReturnEngine(Protocol):
 class ExactReturns:
     """Expected return to the horizon, by dynamic programming."""
 
+    parallel = True
+
     def __init__(self, world: TabularWorld) -> None:
         """Prepare the exact returns of policies in ``world``."""
         self.world = world
+        self.shape = world.n_states, world.n_actions
         self._one_sweep = world.model.acyclic and longest_path(world.model) <= world.horizon
 
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:
@@ -43,11 +59,13 @@ class ExactReturns:
 class RolloutReturns:
     """Mean return of simulated episodes; every policy meets the same random numbers."""
 
+    parallel = True
+
     def __init__(self, world: TabularWorld, episodes: int, seed: int = 0) -> None:
         """Simulate ``episodes`` episodes a policy."""
-        if isinstance(episodes, bool) or not isinstance(episodes, int) or episodes < 1:
-            raise OptionError(f"rollouts must be a whole number of episodes, 1 or more, not {episodes!r}")
-        self.world, self._episodes, self._seed = world, episodes, seed_word(seed, "evaluation")
+        self.world, self._episodes = world, check_int("rollouts", episodes)
+        self.shape = world.n_states, world.n_actions
+        self._seed = seed_word(seed, "evaluation")
 
     def episode_returns(self, policy: FloatArray, discount: float = 1.0) -> tuple[FloatArray, IntArray]:
         """Return the returns and lengths of the episodes of one policy [n, actions]."""
@@ -59,41 +77,55 @@ class RolloutReturns:
 
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:
         """Return the mean returns [blocks, lanes] of policies [blocks, n, actions, lanes]."""
-        blocks, _, _, lanes = policies.shape
-        found = [
-            [self.episode_returns(policies[b, :, :, w], discount)[0].mean() for w in range(lanes)]
-            for b in range(blocks)
-        ]
-        return np.array(found)
+        means = [self.episode_returns(policy, discount)[0].mean() for policy in _one_by_one(policies)]
+        return np.array(means).reshape(len(policies), -1)
 
 
 class EnvironmentReturns:
     """Mean return of episodes in a Gymnasium environment with discrete observations: for worlds without a model."""
 
-    def __init__(self, env: Any, ids: IntArray, episodes: int, seed: int = 0) -> None:
-        """Play ``episodes`` episodes a policy; states that ``ids`` does not list act at random."""
-        self._env, self._episodes, self._seed = env, episodes, seed
+    parallel = False
+
+    def __init__(self, env: Any, ids: NDArray[Any], n_actions: int, episodes: int, seed: int = 0) -> None:
+        """Play ``episodes`` episodes a policy, at most `LONGEST` steps each; states not among ``ids`` act at random.
+
+        Raises:
+            OptionError: the environment's spaces are not those of the data.
+        """
+        spaces = env.observation_space, env.action_space
+        if not all(isinstance(space, gym.spaces.Discrete) for space in spaces) or ids.dtype.kind not in "iu":
+            raise OptionError(f"rollouts need discrete observations and actions and integer ids, not {spaces}")
+        if int(env.action_space.n) != n_actions or env.action_space.start != 0:
+            raise OptionError(f"the data have {n_actions} actions, the environment {env.action_space.n}")
+        self._env, self._episodes, self._seed = env, check_int("rollouts", episodes), seed
         self._number = {int(state): number for number, state in enumerate(ids)}
+        self.shape = len(ids), n_actions
 
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:
         """Return the mean returns [blocks, lanes] of policies [blocks, n, actions, lanes]."""
-        blocks, _, _, lanes = policies.shape
-        return np.array([[self._mean(policies[b, :, :, w], discount) for w in range(lanes)] for b in range(blocks)])
+        means = [self._mean(policy, discount) for policy in _one_by_one(policies)]
+        return np.array(means).reshape(len(policies), -1)
 
     def _mean(self, policy: FloatArray, discount: float) -> float:
         rng = generator(self._seed, "evaluation")
         total = 0.0
         for episode in range(self._episodes):
             observation, _ = self._env.reset(seed=int(rng.integers(2**31)) if episode == 0 else None)
-            factor, over = 1.0, False
-            while not over:
+            factor = 1.0
+            for _ in range(LONGEST):
                 number = self._number.get(int(observation))
                 action = rng.choice(policy.shape[1], p=None if number is None else policy[number])
                 observation, reward, terminated, truncated, _ = self._env.step(int(action))
                 total += factor * float(reward)
                 factor *= discount
-                over = terminated or truncated
+                if terminated or truncated:
+                    break
         return total / self._episodes
+
+
+def _one_by_one(policies: FloatArray) -> FloatArray:
+    """Return policies [blocks, n, actions, lanes] as [blocks * lanes, n, actions]."""
+    return np.moveaxis(policies, 3, 1).reshape(-1, *policies.shape[1:3])
 
 
 @dataclass
@@ -111,18 +143,24 @@ class Calls:
 class Evaluator:
     """Counts calls, and refuses them while it is locked."""
 
-    def __init__(self, engine: ReturnEngine | None, discount: float = 1.0, counts: Calls | None = None) -> None:
+    def __init__(
+        self, engine: ReturnEngine | None, discount: float = 1.0, counts: Calls | None = None, *, locked: bool = False
+    ) -> None:
         """Count the calls to ``engine``; without an engine every call is refused."""
-        if not 0 < discount <= 1:
-            raise OptionError(f"discount must lie in (0, 1], not {discount!r}")
-        self.engine, self.discount = engine, discount
+        self.engine, self.discount = engine, check_real("discount", discount, "(0, 1]")
         self.counts = Calls() if counts is None else counts
-        self.locked = False
+        self.locked = locked
+        """While it is, every call is refused."""
 
     @property
     def available(self) -> bool:
         """Whether there is a world to evaluate in."""
         return self.engine is not None
+
+    @property
+    def parallel(self) -> bool:
+        """Whether several threads may evaluate at once."""
+        return self.engine is not None and self.engine.parallel
 
     @property
     def calls(self) -> int:
@@ -135,8 +173,7 @@ class Evaluator:
         Raises:
             PhaseError: the test phase refuses them.
         """
-        if self.locked:
-            raise PhaseError("the test phase refuses the evaluator until the episode has ended")
+        self._check_unlocked()
         self.counts.asked += sets
         self.counts.computed += computed
 
@@ -146,12 +183,32 @@ class Evaluator:
         Args:
             policy: action probabilities.
             discount: of rewards; the evaluator's own (1 unless said otherwise) if left out.
+
+        Raises:
+            LabelError: the policy is no table of action probabilities of this world.
         """
+        table = as_array("a policy", policy)
+        numbers = table.dtype.kind in "fiu" and table.ndim == 2
+        if not numbers or (table < 0).any() or not np.allclose(table.sum(axis=1), 1):
+            raise LabelError("a policy must be an array of action probabilities [n, actions] whose rows sum to 1")
+        used = self.discount if discount is None else check_real("discount", discount, "(0, 1]")
+        self._check_fits(table.shape)
         self.ask(1, 1)
-        return float(self.returns(policy[None, :, :, None], discount)[0, 0])
+        return float(self.returns(table[None, :, :, None].astype(np.float64), used)[0, 0])
 
     def returns(self, policies: FloatArray, discount: float | None = None) -> FloatArray:
-        """Return expected returns [blocks, lanes], uncounted."""
+        """Return expected returns [blocks, lanes] of policies [blocks, n, actions, lanes], uncounted."""
+        self._check_unlocked()
+        self._check_fits(policies.shape[1:3])
+        assert self.engine is not None
+        return self.engine.returns(np.ascontiguousarray(policies), self.discount if discount is None else discount)
+
+    def _check_unlocked(self) -> None:
+        if self.locked:
+            raise PhaseError("the test phase refuses the evaluator until the episode has ended")
+
+    def _check_fits(self, shape: tuple[int, ...]) -> None:
         if self.engine is None:
             raise NoEvaluatorError("this problem has no evaluator: it was made from data without a world")
-        return self.engine.returns(np.ascontiguousarray(policies), self.discount if discount is None else discount)
+        if shape != self.engine.shape:
+            raise LabelError(f"a policy of shape {shape} does not fit this world: it needs {self.engine.shape}")

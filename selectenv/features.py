@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from selectenv.errors import check_name
-from selectenv.kernels.model import ELIMINATION_LIMIT
-from selectenv.kernels.occupancy import best_predecessors, occupancy
+from selectenv.checks import check_name
+from selectenv.kernels.occupancy import best_predecessors
+from selectenv.kernels.single import occupancy
 from selectenv.kernels.solve import TIE
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, Float32Array, FloatArray
@@ -64,7 +64,4 @@ def on_policy_visitation(
         greedy = labels if getattr(problem.learner, "adapted", False) else np.ones_like(labels)
         policy = np.where(greedy[:, None], maximal, policy)
     model = problem.dataset.empirical_model()
-    return occupancy(
-        model, np.ascontiguousarray(policy), problem.dataset.start, problem.learner.gamma,
-        problem.n_states <= ELIMINATION_LIMIT,
-    )  # fmt: skip
+    return occupancy(model, np.ascontiguousarray(policy), problem.dataset.start, problem.learner.gamma)

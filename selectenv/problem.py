@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from selectenv.checks import as_array
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import LabelError, NoEvaluatorError
@@ -56,7 +57,7 @@ class SelectionProblem:
 
     def view(self, counts: Calls | None = None) -> "SelectionProblem":
         """Return the same problem with call counts and a lock of its own; the cache is shared."""
-        evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, counts)
+        evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, counts, locked=self.evaluator.locked)
         other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout)
         other._cache = self._cache
         return other
@@ -68,10 +69,10 @@ class SelectionProblem:
             LabelError: labels of another type, shape or range.
         """
         n = self.n_states
-        given = labels if isinstance(labels, np.ndarray) else np.asarray(list(labels))
+        given = as_array("labels", labels)
         if given.dtype == np.bool_ and given.shape == (n,):
             return np.array(given, np.bool_)
-        if given.size == 0:
+        if given.size == 0 and given.ndim == 1:
             return np.zeros(n, bool)
         if given.dtype.kind not in "iu" or given.ndim != 1:
             raise LabelError(
@@ -98,7 +99,7 @@ class SelectionProblem:
 
     def performance(self, labels: Labels) -> float:
         """Return the expected return of the policy learned from the labels; counts as one evaluator call."""
-        self._require_evaluator()
+        self._require_performance()
         mask = self.mask(labels) & self.dataset.labelable
         self.evaluator.ask(1, computed=0 if mask.tobytes() in self._cache else 1)
         return self._value(mask)
@@ -120,7 +121,7 @@ class SelectionProblem:
         ):
             got = f"{masks.dtype}{masks.shape}" if isinstance(masks, np.ndarray) else type(masks).__name__
             raise LabelError(f"masks must be a boolean array of shape (sets, {self.n_states}), not {got}")
-        self._require_evaluator()
+        self._require_performance()
         self.evaluator.ask(len(masks), len(masks))
         labelable = self.dataset.labelable
         out = np.empty(len(masks))
@@ -129,18 +130,25 @@ class SelectionProblem:
             policies = self.learner.learn_policies(masks[first:last] & labelable)
             out[first:last] = self.evaluator.returns(policies).ravel()[: last - first]
 
-        in_chunks(chunk, len(masks), self.learner.sets_per_chunk)
+        in_chunks(chunk, len(masks), self.learner.sets_per_chunk, parallel=self.evaluator.parallel)
         return out
 
     def score(self, labels: Labels) -> float:
         """Return the performance for the record: the final score of an episode, or a monitor's look. Costs no call."""
-        self._require_evaluator()
+        self._require_performance()
         self.evaluator.counts.scored += 1
         return self._value(self.mask(labels) & self.dataset.labelable)
 
-    def _require_evaluator(self) -> None:
+    @property
+    def has_performance(self) -> bool:
+        """Whether there is a world to evaluate in and there are rewards to learn from."""
+        return self.evaluator.available and self.dataset.has_rewards
+
+    def _require_performance(self) -> None:
         if not self.evaluator.available:
             raise NoEvaluatorError("performance needs an evaluator: this problem was made from data without a world")
+        if not self.dataset.has_rewards:
+            raise NoEvaluatorError("performance needs rewards: this dataset has none")
 
     def _value(self, mask: BoolArray) -> float:
         key = mask.tobytes()

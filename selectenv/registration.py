@@ -11,10 +11,11 @@ import gymnasium as gym
 import numpy as np
 
 from selectenv import domains
+from selectenv.checks import check_int, check_name, did_you_mean
 from selectenv.datasets import PUBLISHED_SIZE, OfflineDataset, cached, collect, dataset_spec, load
 from selectenv.domains.world import TabularWorld
 from selectenv.env import ProblemSource, RewardSelectionEnv
-from selectenv.errors import DatasetError, OptionError, UnknownNameError, WorldError, check_name, did_you_mean
+from selectenv.errors import DatasetError, OptionError, UnknownNameError, WorldError
 from selectenv.evaluators import EVALUATORS, EnvironmentReturns, Evaluator, ExactReturns, ReturnEngine, RolloutReturns
 from selectenv.learners import make_learner
 from selectenv.problem import SelectionProblem
@@ -24,10 +25,9 @@ DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
 
 
 @dataclass(frozen=True)
-class WorldRow:
-    """What the published protocol says of a world; the defaults serve worlds it does not know."""
+class Published:
+    """What the published protocol says of a world's data and learner; the defaults serve worlds it does not know."""
 
-    make: Callable[..., TabularWorld]
     expert_share: float = 0.5
     """Of the training data."""
     mixture: str = "all"
@@ -36,13 +36,21 @@ class WorldRow:
     """Of the sampled learner."""
 
 
+@dataclass(frozen=True)
+class WorldRow:
+    """A row of the table."""
+
+    make: Callable[..., TabularWorld]
+    published: Published = Published()
+
+
 WORLDS = {
-    "Graph": WorldRow(domains.graph, expert_share=0.7, mixture="non-expert", passes=10),
-    "Tree": WorldRow(domains.tree, expert_share=0.7, mixture="non-expert"),
-    "TwoRooms": WorldRow(domains.two_rooms, mixture="non-expert", passes=10),
-    "TwoRoomsTrap": WorldRow(domains.two_rooms_trap, mixture="non-expert", passes=10),
-    "FrozenLake": WorldRow(domains.frozen_lake),
-    "CliffWalk": WorldRow(domains.cliff_walk),
+    "Graph": WorldRow(domains.graph, Published(0.7, "non-expert", 10)),
+    "Tree": WorldRow(domains.tree, Published(0.7, "non-expert", 20)),
+    "TwoRooms": WorldRow(domains.two_rooms, Published(0.5, "non-expert", 10)),
+    "TwoRoomsTrap": WorldRow(domains.two_rooms_trap, Published(0.5, "non-expert", 10)),
+    "FrozenLake": WorldRow(domains.frozen_lake, Published(0.5, "all", 20)),
+    "CliffWalk": WorldRow(domains.cliff_walk, Published(0.5, "all", 20)),
 }
 
 
@@ -98,33 +106,34 @@ def make_problem(
         UnknownNameError: a name that does not exist; the message says what was probably meant.
         OptionError: a value that is not allowed.
     """
-    row = WORLDS.get(world, WorldRow(domains.graph)) if isinstance(world, str) else WorldRow(domains.graph)
     place = _find_world(world, world_options)
+    published = WORLDS[world].published if isinstance(world, str) else Published()
+    named = isinstance(dataset, str) and dataset in DATASETS
+    collecting = (dataset_seed, dataset_size, expert_share, mixture, expert)
+    if not named and collecting != (0, PUBLISHED_SIZE, None, None, "published"):
+        raise OptionError("these data are given: options of collecting data (seed, size, mixture ...) have no effect")
     if isinstance(dataset, OfflineDataset):
         data = dataset
-    elif isinstance(dataset, str) and dataset in DATASETS:
+    elif named:
         if not isinstance(place, TabularWorld):
             raise DatasetError("without a tabular world, data cannot be collected: give `dataset=`")
-        share = _share(dataset, expert_share, row.expert_share)
         spec = dataset_spec(
-            place,
-            expert_share=share,
-            mixture=mixture or row.mixture,
-            expert=expert,
-            size=dataset_size,
-            seed=dataset_seed,
-        )
+            place, expert_share=_share(str(dataset), expert_share, published.expert_share), expert=expert,
+            mixture=published.mixture if mixture is None else mixture, size=dataset_size, seed=dataset_seed,
+        )  # fmt: skip
         data = cached(spec, lambda: collect(place, spec)) if cache else collect(place, spec)
     elif isinstance(dataset, str) and os.sep not in dataset and not dataset.endswith(".npz"):
         raise UnknownNameError(f"unknown dataset {dataset!r}; {did_you_mean(dataset, DATASETS)} A file ends in .npz.")
-    else:
+    elif isinstance(dataset, str | os.PathLike):
         data = load(dataset)
+    else:
+        raise DatasetError(f"a dataset is a name, a file or an OfflineDataset, not {dataset!r}")
     engine = _engine(place, data, evaluator, rollouts, evaluation_seed)
     return SelectionProblem(
         data,
         make_learner(
             data, learner, solver=solver, impute=impute, unseen=unseen, gamma=gamma, seed=learner_seed,
-            passes=row.passes if passes is None else passes,
+            passes=published.passes if passes is None else passes,
         ),
         Evaluator(engine, discount),
         place.layout if isinstance(place, TabularWorld) else None,
@@ -139,7 +148,7 @@ class FreshData:
 
     def __call__(self, rng: np.random.Generator) -> SelectionProblem:
         """Return a problem on data with a seed drawn from ``rng``."""
-        return make_problem(**self.options, dataset_seed=int(rng.integers(2**63)), cache=False)
+        return make_problem(**{**self.options, "dataset_seed": int(rng.integers(1, 2**63)), "cache": False})
 
 
 def make_env(
@@ -225,6 +234,7 @@ def _engine(
 ) -> ReturnEngine | None:
     """Return what computes returns, if there is a world."""
     check_name("evaluator", kind, EVALUATORS)
+    check_int("evaluation_seed", seed, 0)
     if world is None:
         return None
     if not isinstance(world, TabularWorld):
@@ -232,7 +242,7 @@ def _engine(
             warnings.warn(
                 "this environment has no table of outcomes: evaluating by rollouts", UserWarning, stacklevel=3
             )
-        return EnvironmentReturns(world, data.ids, rollouts, seed)
+        return EnvironmentReturns(world, data.ids, data.n_actions, rollouts, seed)
     if data.n_actions != world.n_actions or not np.array_equal(data.ids, world.ids):
         raise DatasetError(f"the dataset's states and actions are not those of the world {world.name!r}")
     return ExactReturns(world) if kind == "exact" else RolloutReturns(world, rollouts, seed)

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from selectenv.checks import check_int, check_name, check_real
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.domains.expert import expert_actions, mixture_policy
+from selectenv.domains.expert import EXPERTS, MIXTURES, expert_actions, mixture_policy
 from selectenv.domains.world import TabularWorld
 from selectenv.errors import DatasetError
 from selectenv.kernels.sample import collect as collect_transitions
@@ -18,8 +19,11 @@ def dataset_spec(
     world: TabularWorld, *, expert_share: float, mixture: str, expert: str, size: int, seed: int
 ) -> dict[str, Any]:
     """Return what a dataset follows from, ready for JSON."""
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise DatasetError(f"dataset_size must be a whole number of transitions, 1 or more, not {size!r}")
+    check_int("dataset_size", size, error=DatasetError)
+    check_int("dataset_seed", seed, 0)
+    check_real("expert_share", expert_share, "[0, 1]")
+    check_name("mixture", mixture, MIXTURES)
+    check_name("expert", expert, EXPERTS)
     return {
         "world": world.name,
         "world_fingerprint": world.fingerprint,

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from selectenv.domains.world import TabularWorld
+from selectenv.checks import as_array, check_int
+from selectenv.domains.world import TabularWorld, truth_values
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
 from selectenv.kernels.model import Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
@@ -55,6 +56,12 @@ class OfflineDataset:
         rewards = () if self.hidden_reward is None else (self.hidden_reward,)
         if any(column.shape != (size,) for column in (self.state, *columns, *rewards)):
             raise DatasetError(f"all columns must have the {size} entries of `state`")
+        numbers, flags = (
+            (self.state, self.action, self.next_state),
+            (self.terminated, self.truncated, self.episode_start),
+        )
+        if any(c.dtype != np.int32 for c in numbers) or any(c.dtype != np.bool_ for c in flags):
+            raise DatasetError("states, actions and next states must be int32, the other columns boolean")
         if self.state.min() < 0 or self.state.max() >= n or self.next_state.min() < -1 or self.next_state.max() >= n:
             raise DatasetError(f"state numbers must lie in 0..{n - 1} (next states may be -1)")
         if self.action.min() < 0 or self.action.max() >= self.n_actions:
@@ -113,7 +120,7 @@ class OfflineDataset:
     @cached_property
     def action_frequencies(self) -> FloatArray:
         """[n, actions] how often each action was taken; uniform where the data never were."""
-        pair = self.state * np.int64(self.n_actions) + self.action
+        pair = self.state.astype(np.int64) * self.n_actions + self.action
         count = np.bincount(pair, minlength=self.n_states * self.n_actions).reshape(self.n_states, self.n_actions)
         share: FloatArray = np.where(
             self.labelable[:, None], count / np.maximum(self.visits, 1)[:, None], 1 / self.n_actions
@@ -124,7 +131,7 @@ class OfflineDataset:
     def kinds(self) -> "TransitionKinds":
         """The distinct transitions, counted, with their mean rewards: for learners, not for strategies."""
         n, actions = self.n_states, self.n_actions
-        key = (self.state * np.int64(actions) + self.action) * (n + 1) + self.next_state + 1
+        key = (self.state.astype(np.int64) * actions + self.action) * (n + 1) + self.next_state + 1
         if n * actions * (n + 1) <= DENSE_KEYS:
             count = np.bincount(key, minlength=1)
             distinct = np.flatnonzero(count)
@@ -180,6 +187,7 @@ class OfflineDataset:
         Args:
             labels: [n] which states are labelled.
         """
+        labels = as_array("labels", labels)
         if labels.dtype != np.bool_ or labels.shape != (self.n_states,):
             raise LabelError(
                 f"labels must be a boolean array of shape ({self.n_states},), not {labels.dtype}{labels.shape}"
@@ -291,14 +299,13 @@ def from_arrays(
         DatasetError: the arrays do not fit together.
         UnknownStateError: a state that ``world`` has not got.
     """
-    s, following = np.asarray(states), np.asarray(next_states)
-    if s.dtype.kind not in "iuU" or following.dtype.kind not in "iuU":
-        raise DatasetError(f"state ids must be integers or strings, not {s.dtype} and {following.dtype}")
-    a = np.asarray(actions)
+    s, following, a = _plain("states", states), _plain("next_states", next_states), _plain("actions", actions)
+    if {s.dtype.kind, following.dtype.kind} not in ({"i"}, {"u"}, {"i", "u"}, {"U"}):
+        raise DatasetError(f"state ids must be integers or strings, all alike, not {s.dtype} and {following.dtype}")
     if a.dtype.kind not in "iu":
         raise DatasetError(f"actions must be integers, not {a.dtype}")
-    ended = np.asarray(ends, bool)
-    cut = np.zeros(len(s), bool) if truncated is None else np.asarray(truncated, bool).copy()
+    ended = truth_values("ends", ends, DatasetError)
+    cut = np.zeros(len(s), bool) if truncated is None else truth_values("truncated", truncated, DatasetError).copy()
     if s.ndim != 1 or len({x.shape for x in (s, a, following, ended, cut)}) != 1:
         raise DatasetError("states, actions, next_states, ends and truncated must be one-dimensional and equally long")
     if len(s) == 0:
@@ -306,11 +313,17 @@ def from_arrays(
     ids = np.unique(s) if world is None else world.ids
     if n_actions is None:
         n_actions = int(a.max()) + 1 if world is None else world.n_actions
+    check_int("n_actions", n_actions, 1, 2**31 - 1, DatasetError)
+    if a.min() < 0 or a.max() >= n_actions:
+        raise DatasetError(f"actions must lie in 0..{n_actions - 1}")
     jump = np.append(following[:-1] != s[1:], True)
     cut |= jump & ~ended
     columns = {name: ids_to_numbers(ids, column) for name, column in (("state", s), ("next", following))}
     if (columns["state"] < 0).any():
         raise UnknownStateError(f"the world has no state {s[columns['state'] < 0][0]}")
+    lost = (columns["next"] < 0) & ~ended
+    if world is not None and lost.any():
+        raise UnknownStateError(f"the world has no state {following[lost][0]}")
     return OfflineDataset(
         ids=ids,
         n_actions=int(n_actions),
@@ -323,6 +336,14 @@ def from_arrays(
         hidden_reward=None if rewards is None else np.asarray(rewards, np.float64),
         spec={"source": "arrays"},
     )
+
+
+def _plain(name: str, column: ArrayLike) -> NDArray[Any]:
+    """Return a column as an array; one of Python strings becomes an array of strings."""
+    found = as_array(name, column, DatasetError)
+    if found.dtype == object and all(isinstance(entry, str) for entry in found.ravel()):
+        found = found.astype(str)
+    return found
 
 
 def ids_to_numbers(ids: NDArray[Any], column: NDArray[Any]) -> Int32Array:

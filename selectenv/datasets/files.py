@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -28,7 +29,7 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
         "version": VERSION,
         "n_actions": dataset.n_actions,
         "spec": dict(dataset.spec),
-        "fingerprint": dataset.fingerprint,
+        "digest": _digest(dataset),
     }
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
@@ -57,7 +58,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
         header = json.loads(str(arrays.pop("header")))
         if header["format"] != FORMAT:
             raise KeyError("format")
-        version, fingerprint = int(header["version"]), header["fingerprint"]
+        version, digest = int(header["version"]), header["digest"]
     except FileNotFoundError:
         raise DatasetFileError(f"there is no dataset file {os.fspath(path)!r}") from None
     except (KeyError, TypeError, AttributeError, IsADirectoryError):
@@ -75,12 +76,18 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             spec=header["spec"],
             **arrays,
         )
-        intact = dataset.fingerprint == fingerprint
+        intact = _digest(dataset) == digest
     except (DatasetError, TypeError, KeyError, ValueError, AttributeError) as error:
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: {error}") from None
     if not intact:
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: its content does not match its hash")
     return dataset
+
+
+def _digest(dataset: OfflineDataset) -> str:
+    """Return a hash of content and spec."""
+    text = json.dumps([dataset.fingerprint, dict(dataset.spec)], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def cache_folder() -> Path:
@@ -103,7 +110,8 @@ def cached(spec: dict[str, Any], make: Callable[[], OfflineDataset]) -> OfflineD
     A damaged file is made anew; a folder that cannot be written costs a warning, not the work.
     """
     key = hashlib.blake2b(json.dumps([VERSION, spec], sort_keys=True).encode(), digest_size=16).hexdigest()
-    path = cache_folder() / f"{spec['world']}-{key}.npz"
+    name = re.sub(r"[^\w-]", "_", spec["world"])  # a name must not lead out of the folder
+    path = cache_folder() / f"{name}-{key}.npz"
     if path.exists():
         try:
             found = load(path)

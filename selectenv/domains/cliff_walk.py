@@ -6,6 +6,8 @@ leads back to the start (cell 36); the goal (cell 47) ends the episode, which is
 The published data came from a hand-made expert that goes right or down anywhere above the row next to the cliff.
 """
 
+from dataclasses import replace
+
 import gymnasium as gym
 
 from selectenv.domains.layout import grid_layout
@@ -30,8 +32,7 @@ def _expert(cell: int) -> tuple[int, ...]:
 def cliff_walk() -> TabularWorld:
     """Return CliffWalk."""
     env = gym.make("CliffWalking-v1")
-    plain = from_toy_text(env, name="CliffWalk", horizon=HORIZON)
+    expert = {cell: _expert(cell) for cell in range(START + 1)}
+    world = from_toy_text(env, name="CliffWalk", horizon=HORIZON, expert=expert)
     marks = dict.fromkeys(range(START + 1, GOAL), "trap") | {GOAL: "goal"}
-    layout = grid_layout(plain.ids, COLUMNS, "up-right-down-left", marks)
-    expert = {int(cell): _expert(int(cell)) for cell in plain.ids}
-    return from_toy_text(env, name="CliffWalk", horizon=HORIZON, layout=layout, expert=expert)
+    return replace(world, layout=grid_layout(world.ids, COLUMNS, "up-right-down-left", marks))

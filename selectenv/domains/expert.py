@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from selectenv.checks import check_name, check_real
 from selectenv.domains.world import TabularWorld
-from selectenv.errors import OptionError, check_name
-from selectenv.kernels.model import ELIMINATION_LIMIT
-from selectenv.kernels.solve import learn_blocks
+from selectenv.kernels.single import learn_one
 from selectenv.typing import BoolArray, FloatArray
 
 GAMMA = 0.99
@@ -16,12 +15,7 @@ MIXTURES = ("all", "non-expert")
 def optimal_policy(world: TabularWorld, gamma: float = GAMMA) -> FloatArray:
     """Return the action probabilities [n, actions] of the discounted optimum; equally good actions share alike."""
     n, actions = world.n_states, world.n_actions
-    policy = np.empty((1, n, actions, 1))
-    learn_blocks(
-        world.model, np.ones((1, n), bool), gamma, 0.0, False, n > ELIMINATION_LIMIT,
-        np.empty((n, actions)), np.empty((1, n, 1)), np.empty((1, n, actions, 1)), policy,
-    )  # fmt: skip
-    return policy[0, :, :, 0]
+    return learn_one(world.model, np.ones(n, bool), gamma, 0.0, False, np.empty((n, actions)))[2]
 
 
 def expert_actions(world: TabularWorld, expert: str = "published") -> BoolArray:
@@ -48,8 +42,7 @@ def mixture_policy(expert: BoolArray, share: float, rest: str) -> FloatArray:
             action is the expert's).
     """
     check_name("mixture", rest, MIXTURES)
-    if not 0 <= share <= 1:
-        raise OptionError(f"expert_share must lie between 0 and 1, not {share!r}")
+    check_real("expert_share", share, "[0, 1]")
     others = ~expert if rest == "non-expert" else np.ones_like(expert)
     others = np.where(others.any(axis=1, keepdims=True), others, True)
     follow = expert / expert.sum(axis=1, keepdims=True)

@@ -5,6 +5,7 @@ probability 1/3 each. Reaching the goal pays 1; goal and holes end the episode, 
 that Gymnasium's FrozenLake accepts will do. On the standard 4x4 map the published data came from a hand-made expert.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -23,8 +24,10 @@ EXPERT = {
 STANDARD = [b"SFFF", b"FHFH", b"FFFH", b"HFFG"]
 
 
-def frozen_lake(desc: list[str] | None = None, map_name: str = "4x4", is_slippery: bool = True) -> TabularWorld:
+def frozen_lake(desc: list[str] | None = None, map_name: str | None = "4x4", is_slippery: bool = True) -> TabularWorld:
     """Return FrozenLake on one of Gymnasium's maps or on rows of "S", "F", "H" and "G"."""
+    if desc is None and map_name is None:
+        raise WorldError("without a map Gymnasium would draw one by chance: give desc or map_name")
     try:
         env: Any = gym.make("FrozenLake-v1", desc=desc, map_name=map_name, is_slippery=is_slippery)
     except (KeyError, ValueError, IndexError, TypeError) as error:
@@ -35,7 +38,6 @@ def frozen_lake(desc: list[str] | None = None, map_name: str = "4x4", is_slipper
     flat = letters.ravel()
     kinds = {b"G": "goal", b"H": "trap"}
     marks = {int(cell): kinds[flat[cell]] for cell in np.flatnonzero(np.isin(flat, list(kinds)))}
-    plain = from_toy_text(env, name="FrozenLake", horizon=HORIZON)
-    layout = grid_layout(plain.ids, letters.shape[1], "left-down-right-up", marks)
     standard = is_slippery and [b"".join(row) for row in letters] == STANDARD
-    return from_toy_text(env, name="FrozenLake", horizon=HORIZON, layout=layout, expert=EXPERT if standard else None)
+    world = from_toy_text(env, name="FrozenLake", horizon=HORIZON, expert=EXPERT if standard else None)
+    return replace(world, layout=grid_layout(world.ids, letters.shape[1], "left-down-right-up", marks))

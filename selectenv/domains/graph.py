@@ -28,5 +28,5 @@ def graph() -> TabularWorld:
     edges = np.stack([state, action, next_state], axis=1)[~last]
     return from_outcomes(
         "Graph", state=state, action=action, probability=np.ones(2 * n), next_state=next_state, reward=reward,
-        terminated=last, start=np.eye(n)[0], layout=Layout(position, "nodes", edges=edges),
+        terminated=last, start=nodes == 0, layout=Layout(position, "nodes", edges=edges),
     )  # fmt: skip

@@ -9,6 +9,7 @@ expected return is 17.685535.
 
 import numpy as np
 
+from selectenv.checks import check_int
 from selectenv.domains.layout import Layout
 from selectenv.domains.world import TabularWorld, from_outcomes
 from selectenv.errors import WorldError
@@ -19,8 +20,7 @@ DEEPEST = 16
 
 def tree(depth: int = 5) -> TabularWorld:
     """Return the Tree world with ``depth`` decisions from root to end."""
-    if not isinstance(depth, int | np.integer) or not 1 <= depth <= DEEPEST:
-        raise WorldError(f"the depth of a Tree must be a whole number from 1 to {DEEPEST}, not {depth!r}")
+    check_int("the depth of a Tree", depth, 1, DEEPEST, WorldError)
     n = 2**depth - 1
     size = np.zeros(2 * n + 1)
     for child in range(1, 2 * n + 1):
@@ -36,6 +36,6 @@ def tree(depth: int = 5) -> TabularWorld:
     edges = np.stack([state, action, child], axis=1)[inner & (slip == 0)]
     return from_outcomes(
         "Tree", state=state, action=action, probability=np.where(slip, 1 - SUCCESS, SUCCESS),
-        next_state=np.where(inner, child, 0), reward=size[child], terminated=~inner, start=np.eye(n)[0],
+        next_state=np.where(inner, child, 0), reward=size[child], terminated=~inner, start=np.arange(n) == 0,
         layout=Layout(position, "nodes", edges=edges),
     )  # fmt: skip

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
 
+from selectenv.checks import check_int, is_int
 from selectenv.domains.layout import Layout, square_layout
-from selectenv.errors import UnknownStateError, WorldError
+from selectenv.errors import SelectEnvError, UnknownStateError, WorldError
 from selectenv.kernels.model import Chain, Model, build_chain, build_model
 from selectenv.kernels.returns import best_values
 from selectenv.kernels.sample import Walk
@@ -89,7 +92,9 @@ class TabularWorld:
     def fingerprint(self) -> str:
         """A hash of everything that shapes the data a policy collects here."""
         digest = hashlib.blake2b(f"{self.n_actions} {self.horizon}".encode(), digest_size=16)
-        for array in (self.ids, self.state, self.action, self.probability, self.next_state, self.reward, self.start):
+        expert = np.zeros(0, bool) if self.published_expert is None else self.published_expert
+        arrays = (self.ids, self.state, self.action, self.probability, self.next_state, self.reward, self.start, expert)
+        for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
@@ -134,14 +139,15 @@ def from_outcomes(
     try:
         s, a, following = (np.asarray(x).astype(np.int64, casting="same_kind") for x in (state, action, next_state))
         p, r, d0 = (np.asarray(x, np.float64) for x in (probability, reward, start))
-        ends = np.asarray(terminated, np.bool_)
+        ends = truth_values("terminated", terminated, WorldError)
     except (TypeError, ValueError) as error:
         raise WorldError(f"world {name!r}: states and actions must be integers, the rest numbers ({error})") from None
     if not (s.ndim == 1 and s.shape == a.shape == p.shape == following.shape == r.shape == ends.shape):
         raise WorldError(f"world {name!r}: the outcome arrays must be one-dimensional and of the same length")
     if len(s) == 0:
         raise WorldError(f"world {name!r} has no outcomes")
-    actions = int(n_actions) if n_actions is not None else int(a.max()) + 1
+    following = np.where(ends, 0, following)
+    actions = int(a.max()) + 1 if n_actions is None else check_int("n_actions", n_actions, 1, error=WorldError)
     if s.min() < 0 or a.min() < 0 or a.max() >= actions:
         raise WorldError(f"world {name!r}: state ids must not be negative, actions must lie in 0..{actions - 1}")
     if not (np.isfinite(p).all() and np.isfinite(r).all()) or (p < 0).any():
@@ -183,8 +189,8 @@ def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = No
     Raises:
         WorldError: the environment has no such table.
     """
-    table = getattr(env.unwrapped, "P", None)
-    if not isinstance(table, dict):
+    table = getattr(getattr(env, "unwrapped", None), "P", None)
+    if not isinstance(table, dict) or not table:
         raise WorldError(
             f"{env} has no toy-text table `P`: {{state: {{action: [(probability, next, reward, ended)]}}}}"
         )
@@ -201,6 +207,18 @@ def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = No
         horizon=horizon if horizon is not None else (spec.max_episode_steps if spec else None),
         n_actions=int(env.action_space.n), **options,
     )  # fmt: skip
+
+
+def truth_values(name: str, values: ArrayLike, error: type[SelectEnvError]) -> BoolArray:
+    """Return ``values`` as booleans, from booleans or from zeros and ones.
+
+    Raises:
+        SelectEnvError: of the kind ``error``, if they are something else.
+    """
+    found = np.asarray(values)
+    if found.size and found.dtype != np.bool_ and (found.dtype.kind not in "iuf" or not np.isin(found, (0, 1)).all()):
+        raise error(f"{name} must be true or false, not {found.dtype}")
+    return found.astype(np.bool_)
 
 
 def _check_start(name: str, start: FloatArray, state: IntArray) -> None:
@@ -223,25 +241,18 @@ def _reachable(name: str, state: IntArray, next_state: IntArray, ends: BoolArray
             f"world {name!r} enters state {missing[0]}, which has no actions; "
             "if episodes end there, say so in `terminated`"
         )
-    known = np.zeros(int(acting.max()) + 1, bool)
-    known[np.flatnonzero(start)] = True
-    source, target = state[~ends], next_state[~ends]
-    while True:
-        new = known.copy()
-        new[target[known[source]]] = True
-        if (new == known).all():
-            return np.flatnonzero(known)
-        known = new
+    size, first = int(acting.max()) + 1, np.flatnonzero(start)
+    source = np.concatenate([state[~ends], np.full(len(first), size)])  # one more node leads to all starts
+    target = np.concatenate([next_state[~ends], first])
+    graph = csr_array((np.ones(len(source), bool), (source, target)), shape=(size + 1, size + 1))
+    found = breadth_first_order(graph, size, return_predecessors=False)
+    return np.sort(found[1:]).astype(np.int64)
 
 
 def _horizon(world: TabularWorld, horizon: int | None) -> int:
     """Return the horizon, or the longest path where none is given."""
     if horizon is not None:
-        if int(horizon) != horizon or horizon < 1:
-            raise WorldError(
-                f"world {world.name!r}: the horizon must be a whole number of steps, 1 or more, not {horizon}"
-            )
-        return int(horizon)
+        return check_int(f"world {world.name!r}: the horizon", horizon, 1, error=WorldError)
     if not world.model.acyclic:
         raise WorldError(f"world {world.name!r} can go in circles: it needs a horizon")
     return longest_path(world.model)
@@ -263,6 +274,9 @@ def _expert_table(
     """Return the expert's actions as a table."""
     if expert is None:
         return None
+    for s, choice in expert.items():
+        if not isinstance(choice, Sequence) or not choice or not all(is_int(a) and 0 <= a < n_actions for a in choice):
+            raise WorldError(f"world {name!r}: the expert's actions at {s} must be a list out of 0..{n_actions - 1}")
     missing = [int(s) for s in ids if s not in expert]
     if missing:
         raise WorldError(f"world {name!r}: the expert has no action at state {missing[0]}")

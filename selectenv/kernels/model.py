@@ -12,7 +12,7 @@ from selectenv.kernels.compiled import kernel
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 ELIMINATION_LIMIT = 128
-"""Up to this many states a policy is evaluated by direct elimination; beyond, by sweeps alone."""
+"""Up to this many states a policy is evaluated by direct elimination in lanes; beyond, one at a time and sparsely."""
 
 
 class Model(NamedTuple):

@@ -7,58 +7,67 @@ from selectenv.kernels.model import Model
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
 MASS_LEFT = 1e-9
-"""Large models: stop when less than this share of the start's mass is still under way."""
+"""The forward direction stops when less than this share of the start's mass is still under way."""
 
 
 @kernel
-def occupancy(model: Model, policy: FloatArray, start: FloatArray, gamma: float, eliminate: bool) -> FloatArray:
-    """Return d with d = start + gamma P_pi^T d, scaled to sum to 1.
+def eliminated_visits(model: Model, policy: FloatArray, start: FloatArray, gamma: float) -> FloatArray:
+    """Return d with d = start + gamma P_pi^T d by elimination; for small models.
 
     Args:
         model: the empirical model.
         policy: [n, actions] weights; they may sum to less than 1, the rest of the mass is then lost.
         start: [n] start distribution.
         gamma: discount.
-        eliminate: solve directly (small models) instead of carrying the mass forward until it is gone.
     """
     n = len(start)
     visits = start.copy()
-    if eliminate:
-        matrix = np.zeros((n, n))
-        for s in range(n):
-            matrix[s, s] = 1.0
-        for s in range(n):
-            for choice in range(model.first_choice[s], model.first_choice[s + 1]):
-                share = gamma * policy[s, model.action[choice]]
-                for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
-                    matrix[model.next_state[k], s] -= share * model.probability[k]
-        for k in range(n):
-            for i in range(k + 1, n):
-                if matrix[i, k] != 0.0:
-                    factor = matrix[i, k] / matrix[k, k]
-                    visits[i] -= factor * visits[k]
-                    for j in range(k + 1, n):
-                        matrix[i, j] -= factor * matrix[k, j]
-        for k in range(n - 1, -1, -1):
-            for j in range(k + 1, n):
-                visits[k] -= matrix[k, j] * visits[j]
-            visits[k] /= matrix[k, k]
-    else:
-        now = start.copy()
-        while now.sum() > MASS_LEFT:
-            following = np.zeros(n)
-            for s in range(n):
-                if now[s] == 0.0:
-                    continue
-                for choice in range(model.first_choice[s], model.first_choice[s + 1]):
-                    mass = gamma * now[s] * policy[s, model.action[choice]]
-                    if mass > 0.0:
-                        for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
-                            following[model.next_state[k]] += mass * model.probability[k]
-            visits += following
-            now = following
-    visits /= visits.sum()
+    matrix = np.zeros((n, n))
+    for s in range(n):
+        matrix[s, s] = 1.0
+    for s in range(n):
+        for choice in range(model.first_choice[s], model.first_choice[s + 1]):
+            share = gamma * policy[s, model.action[choice]]
+            for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
+                matrix[model.next_state[k], s] -= share * model.probability[k]
+    for k in range(n):
+        for i in range(k + 1, n):
+            if matrix[i, k] != 0.0:
+                factor = matrix[i, k] / matrix[k, k]
+                visits[i] -= factor * visits[k]
+                for j in range(k + 1, n):
+                    matrix[i, j] -= factor * matrix[k, j]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            visits[k] -= matrix[k, j] * visits[j]
+        visits[k] /= matrix[k, k]
     return visits
+
+
+@kernel
+def carried_visits(
+    model: Model, policy: FloatArray, start: FloatArray, gamma: float, rounds: int
+) -> tuple[FloatArray, float]:
+    """Return the same by carrying the mass forward, at most so many rounds, and the mass still under way."""
+    n = len(start)
+    visits = start.copy()
+    now = start.copy()
+    following = np.empty(n)
+    for _ in range(rounds):
+        following[:] = 0.0
+        for s in range(n):
+            if now[s] == 0.0:
+                continue
+            for choice in range(model.first_choice[s], model.first_choice[s + 1]):
+                mass = gamma * now[s] * policy[s, model.action[choice]]
+                if mass > 0.0:
+                    for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
+                        following[model.next_state[k]] += mass * model.probability[k]
+        visits += following
+        now, following = following, now
+        if now.sum() <= MASS_LEFT:
+            break
+    return visits, now.sum()
 
 
 @kernel

@@ -22,10 +22,20 @@ TIE = 1e-8
 """Actions within this of the best are equally good."""
 WARM_SWEEPS = 16
 """Sweeps before policy iteration takes over."""
-SWEEP_TOLERANCE = 1e-12
-"""Models too large for elimination: sweep until no value moves by more than this, relative to the largest."""
 SWITCH_GAIN = 1e-11
 """Policy iteration changes an action only for more than this, so rounding cannot make it cycle."""
+
+
+@kernel
+def reward_scale(model: Model, impute: float) -> float:
+    """Return the largest magnitude of a reward, at least 1."""
+    return max(1.0, abs(impute), float(np.abs(model.reward).max()))
+
+
+@kernel
+def tie_tolerance(model: Model, gamma: float, impute: float) -> float:
+    """Return how close to the best an action must be: `TIE`, or more where large rewards make rounding larger."""
+    return max(TIE, 1e-13 * reward_scale(model, impute) / (1.0 - gamma + 1e-6))
 
 
 @kernel
@@ -195,7 +205,6 @@ def solve(
     gamma: float,
     impute: float,
     truncated: bool,
-    by_sweeps: bool,
     values: FloatArray,
     policy: Int32Array,
     place: Int32Array,
@@ -207,13 +216,6 @@ def solve(
     if model.acyclic:
         sweep(model, labels, gamma, impute, truncated, False, values, scratch)
         return
-    scale = max(1.0, abs(impute), np.abs(model.reward).max())
-    if by_sweeps:
-        tolerance = SWEEP_TOLERANCE * scale
-        backwards = False
-        while sweep(model, labels, gamma, impute, truncated, backwards, values, scratch) > tolerance:
-            backwards = not backwards
-        return
     for i in range(WARM_SWEEPS):
         if sweep(model, labels, gamma, impute, truncated, i % 2 == 1, values, scratch) == 0.0:
             return
@@ -222,7 +224,7 @@ def solve(
     margin = 0.0
     while improve(model, labels, gamma, impute, values, margin, policy, scratch) or margin == 0.0:
         evaluate(model, labels, gamma, impute, truncated, policy, place, matrix, values)
-        margin = SWITCH_GAIN * scale
+        margin = SWITCH_GAIN * reward_scale(model, impute)
 
 
 @kernel
@@ -252,7 +254,7 @@ def greedy(
         label = labels[s]
         if first == last:
             policy[s] = 1.0 / n_actions
-            q[s] = 0.0
+            q[s] = np.nan
             continue
         policy[s] = 0.0
         q[s] = np.nan
@@ -287,13 +289,12 @@ def learn_blocks(
     gamma: float,
     impute: float,
     truncated: bool,
-    by_sweeps: bool,
     behaviour: FloatArray,
     values: FloatArray,
     q: FloatArray,
     policies: FloatArray,
 ) -> None:
-    """Learn from every row of ``masks`` [sets, n].
+    """Learn from every row of ``masks`` [sets, n], in a model without cycles or of at most `ELIMINATION_LIMIT` states.
 
     Args:
         model: the empirical model.
@@ -301,7 +302,6 @@ def learn_blocks(
         gamma: discount.
         impute: reward of transitions out of unlabelled states.
         truncated: value unlabelled states at 0 and follow ``behaviour`` there.
-        by_sweeps: do not eliminate; for models beyond `ELIMINATION_LIMIT`.
         behaviour: [n, actions] action frequencies of the data.
         values: [1 or blocks, n, lanes] receives the values; with one block it is only scratch space.
         q: [1 or blocks, n, actions, lanes] receives the action values; likewise.
@@ -311,12 +311,11 @@ def learn_blocks(
     labels = np.empty((n, lanes))
     scratch = np.empty((3, lanes))
     choices = np.empty((n, lanes), np.int32)
-    matrix = np.empty((0 if by_sweeps or model.acyclic else model.slot.max() + 1, lanes))
+    matrix = np.empty((0 if model.acyclic else model.slot.max() + 1, lanes))
     place = np.empty(n, np.int32)
     for i in range(n):
         place[model.order[i]] = i
-    scale = max(1.0, abs(impute), np.abs(model.reward).max())
-    tie = max(TIE, 1e-13 * scale / (1.0 - gamma + 1e-6))  # rounding grows with the rewards
+    tie = tie_tolerance(model, gamma, impute)
     for block in range(blocks):
         first = block * lanes
         for w in range(lanes):
@@ -324,6 +323,6 @@ def learn_blocks(
             for s in range(n):
                 labels[s, w] = 1.0 if masks[row, s] else 0.0
         v = values[min(block, len(values) - 1)]
-        solve(model, labels, gamma, impute, truncated, by_sweeps, v, choices, place, matrix, scratch)
+        solve(model, labels, gamma, impute, truncated, v, choices, place, matrix, scratch)
         block_q = q[min(block, len(q) - 1)]
         greedy(model, labels, gamma, impute, truncated, tie, behaviour, v, block_q, policies[block], scratch)

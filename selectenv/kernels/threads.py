@@ -26,10 +26,10 @@ def thread_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_chunks(work: Callable[[int, int], None], items: int, chunk: int) -> None:
-    """Call ``work(first, last)`` over 0..items in chunks of fixed size; their order of execution is left open."""
+def in_chunks(work: Callable[[int, int], None], items: int, chunk: int, *, parallel: bool = True) -> None:
+    """Call ``work(first, last)`` over 0..items in chunks of fixed size; in order only if not ``parallel``."""
     starts = range(0, items, chunk)
-    threads = min(thread_count(), len(starts))
+    threads = min(thread_count(), len(starts)) if parallel else 1
     if threads <= 1:
         for first in starts:
             work(first, min(first + chunk, items))

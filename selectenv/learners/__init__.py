@@ -1,9 +1,8 @@
 """Learners from limited feedback: dataset + labelled states -> policy."""
 
-import math
-
+from selectenv.checks import check_int, check_name, check_real, is_real
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import OptionError, check_name
+from selectenv.errors import OptionError
 from selectenv.learners.exact import ExactLearner
 from selectenv.learners.learner import Learned, Learner
 from selectenv.learners.sampled import SampledLearner
@@ -41,13 +40,12 @@ def make_learner(
     adapted = check_name("learner", learner, LEARNERS) == "adapted"
     check_name("solver", solver, SOLVERS)
     exclude = check_name("value of `unseen`", unseen, UNSEEN) == "exclude"
-    if not 0 <= gamma < 1:
-        raise OptionError(f"gamma must lie in [0, 1), not {gamma!r}")
-    if passes < 1:
-        raise OptionError(f"passes must be 1 or more, not {passes!r}")
-    if impute == "min":
+    check_real("gamma", gamma, "[0, 1)")
+    check_int("passes", passes)
+    check_int("learner_seed", seed, 0)
+    if isinstance(impute, str) and impute == "min":
         fill = dataset.smallest_reward
-    elif isinstance(impute, str) or not math.isfinite(impute):
+    elif not is_real(impute):
         raise OptionError(f'impute must be a finite number or "min", not {impute!r}')
     else:
         fill = float(impute)

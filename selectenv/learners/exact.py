@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.kernels.model import ELIMINATION_LIMIT, Model
+from selectenv.kernels.model import Model
+from selectenv.kernels.single import in_lanes, learn_one
 from selectenv.kernels.solve import LANES, learn_blocks
 from selectenv.learners.learner import Learned
 from selectenv.typing import BoolArray, FloatArray
@@ -39,28 +40,28 @@ class ExactLearner:
 
     @property
     def sets_per_chunk(self) -> int:
-        """Whole blocks of lanes, about `CHUNK_FLOATS` in all."""
-        floats_per_block = self.dataset.n_states * self.dataset.n_actions * LANES
-        return LANES * max(1, CHUNK_FLOATS // floats_per_block)
+        """Policies of about `CHUNK_FLOATS` in all: whole blocks of lanes where there is room for one."""
+        sets = CHUNK_FLOATS // (self.dataset.n_states * self.dataset.n_actions)
+        return LANES * (sets // LANES) if sets >= LANES else max(1, sets)
 
     def learn(self, labels: BoolArray) -> Learned:
         """Learn from one label set [n]."""
-        n, actions = self.dataset.n_states, self.dataset.n_actions
-        values, q, policy = np.empty((1, n, 1)), np.empty((1, n, actions, 1)), np.empty((1, n, actions, 1))
-        self._solve(labels[None], values, q, policy)
-        return Learned(q[0, :, :, 0], values[0, :, 0], policy[0, :, :, 0])
+        values, q, policy = learn_one(self._model, labels, *self._rule)
+        return Learned(q, values, policy)
 
     def learn_policies(self, masks: BoolArray) -> FloatArray:
         """Learn from many label sets [sets, n]; see `Learner.learn_policies`."""
+        if not in_lanes(self._model):
+            return np.stack([learn_one(self._model, mask, *self._rule)[2] for mask in masks])[..., None]
         n, actions = self.dataset.n_states, self.dataset.n_actions
         blocks = -(-len(masks) // LANES)
         lanes = -(-len(masks) // blocks)
         policies = np.empty((blocks, n, actions, lanes))
-        self._solve(masks, np.empty((1, n, lanes)), np.empty((1, n, actions, lanes)), policies)
+        learn_blocks(
+            self._model, masks, *self._rule, np.empty((1, n, lanes)), np.empty((1, n, actions, lanes)), policies
+        )
         return policies
 
-    def _solve(self, masks: BoolArray, values: FloatArray, q: FloatArray, policies: FloatArray) -> None:
-        learn_blocks(
-            self._model, masks, self.gamma, self.impute, self.adapted, self.dataset.n_states > ELIMINATION_LIMIT,
-            self.dataset.action_frequencies, values, q, policies,
-        )  # fmt: skip
+    @property
+    def _rule(self) -> tuple[float, float, bool, FloatArray]:
+        return self.gamma, self.impute, self.adapted, self.dataset.action_frequencies

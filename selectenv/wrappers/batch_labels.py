@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
+from selectenv.checks import as_array, check_int
 from selectenv.env import Observation, RewardSelectionEnv
 from selectenv.errors import ActionError, OptionError
 from selectenv.typing import BoolArray
@@ -24,17 +25,16 @@ class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any], RecordConstru
         RecordConstructorArgs.__init__(self, k=k)
         gym.Wrapper.__init__(self, env)
         self._selection = selection_env(env)
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= self._selection.budget:
-            raise OptionError(f"k must be a whole number from 1 to the budget of {self._selection.budget}, not {k!r}")
-        self.k = int(k)
+        self.k = check_int("k", k, 1, self._selection.budget)
         n = self._selection.problem.n_states
         self.action_space = gym.spaces.MultiDiscrete(np.full(self.k, n))
 
     def step(self, action: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Label the states whose numbers ``action`` lists."""
-        if np.shape(action) != (self.k,):
+        numbers = as_array("an action", action, ActionError)
+        if numbers.shape != (self.k,):
             raise ActionError(f"an action lists {self.k} state numbers, not {action!r}")
-        return self._selection.label_many(np.asarray(action))
+        return self.env.step(numbers)  # type: ignore[return-value]  # Gymnasium's reward is a SupportsFloat
 
     def action_masks(self) -> BoolArray:
         """Return which states can still be labelled usefully, once for each of the k places."""

@@ -7,8 +7,9 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
+from selectenv.checks import as_array
 from selectenv.env import Observation
-from selectenv.errors import ActionError
+from selectenv.errors import ActionError, EpisodeError
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.wrappers.batch_labels import selection_env
 
@@ -27,31 +28,38 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
         self._selection = selection_env(env)
         self.action_space = gym.spaces.Box(-1, 1, (self._selection.problem.n_states,), np.float32)
 
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode, and remember the labels it starts with."""
+        result = self.env.reset(seed=seed, options=options)
+        self._initial = self._selection.labelled_at > 0
+        self._open = self._selection.action_masks()
+        self._left = self._selection.budget - self._selection.labels_spent
+        return result
+
     def step(self, action: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Label the best-scored states."""
-        scores = self._check(np.asarray(action), 1)
-        left = self._selection.budget - self._selection.labels_spent
-        return self._selection.label_many(self._best(scores, left)) if left else self._selection.step(0)
+        best = self._best(self._check(as_array("an action", action, ActionError), 1))
+        return self.env.step(best)  # type: ignore[return-value]  # Gymnasium's reward is a SupportsFloat
 
     def masks(self, scores: FloatArray) -> BoolArray:
         """Return the label sets [sets, n] that many score vectors [sets, n] would make, initial labels included."""
-        checked = self._check(np.asarray(scores), 2)
-        labelled = self._selection.labelled_at > 0
-        masks = np.repeat(labelled[None], len(checked), axis=0)
-        left = self._selection.budget - int(labelled.sum())
-        np.put_along_axis(masks, self._best(checked, left), True, axis=1)
+        best = self._best(self._check(as_array("scores", scores, ActionError), 2))
+        masks = np.repeat(self._initial[None], len(best), axis=0)
+        np.put_along_axis(masks, best, True, axis=1)
         return masks
 
     def performance_many(self, scores: FloatArray) -> FloatArray:
         """Return what many score vectors [sets, n] would earn; counts as so many evaluator calls."""
         return self._selection.problem.performance_many(self.masks(scores))
 
-    def _best(self, scores: FloatArray, k: int) -> IntArray:
-        """Return the k best-scored states that can be labelled, best first; then, if there are too few, the rest."""
-        ranked = np.where(self._selection.action_masks(), -scores, np.inf)
-        return np.argsort(ranked, axis=-1, kind="stable")[..., :k]
+    def _best(self, scores: FloatArray) -> IntArray:
+        """Return the best-scored states that can be labelled, best first; then, if there are too few, the rest."""
+        ranked = np.where(self._open, -scores, np.inf)
+        return np.argsort(ranked, axis=-1, kind="stable")[..., : self._left]
 
     def _check(self, scores: NDArray[Any], dimensions: int) -> FloatArray:
+        if not hasattr(self, "_initial"):
+            raise EpisodeError("no episode is running: call reset() first")
         n = self._selection.problem.n_states
         if scores.dtype.kind not in "fiu" or scores.ndim != dimensions or scores.shape[-1] != n:
             raise ActionError(f"an action is one score a state, {n} numbers, not {scores.dtype}{scores.shape}")

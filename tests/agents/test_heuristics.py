@@ -125,7 +125,7 @@ def test_terminal_goes_backwards_from_the_ends():
 
 
 @pytest.mark.parametrize(("world", "labels", "at_least"), [
-    ("TwoRooms", 5, 1.0), ("TwoRoomsTrap", 4, 1.0), ("FrozenLake", 2, 0.74), ("Tree", 3, 15.5), ("CliffWalk", 3, -100.0),
+    ("TwoRooms", 5, 1.0), ("TwoRoomsTrap", 4, 1.0), ("FrozenLake", 2, 0.74), ("Tree", 3, 15.5), ("CliffWalk", 3, -100),
 ])  # fmt: skip
 def test_terminal_guided_at_the_smallest_budgets(world, labels, at_least):
     env = gym.make(selectenv.env_id(world), budget=labels)

@@ -28,8 +28,7 @@ def train(world, budget, name, problem=None, env_options=None, seed=0, **options
 
 
 def found(world, budget, name, **options):
-    agent, env = train(world, budget, name, **options)
-    return agent.memory["performance"]
+    return train(world, budget, name, **options)[0].memory["performance"]
 
 
 @pytest.mark.parametrize(("labels", "best"), [(1, 3), (2, 5), (3, 7), (4, 8)])
@@ -97,7 +96,8 @@ def test_bounds_hold_for_every_set_below_them(world, learner, unseen, seed):
 
 
 @pytest.mark.parametrize(("world", "budgets"), [
-    ("Graph", range(1, 16)), ("FrozenLake", range(1, 12)), ("Tree", [3, 9]), ("TwoRooms", [1, 5, 45]), ("TwoRoomsTrap", [4, 39]),
+    ("Graph", range(1, 16)), ("FrozenLake", range(1, 12)), ("Tree", [3, 9]), ("TwoRooms", [1, 5, 45]),
+    ("TwoRoomsTrap", [4, 39]),
 ])  # fmt: skip
 def test_exact_certifies(world, budgets):
     problem = selectenv.make_problem(world)

@@ -70,7 +70,7 @@ def test_published_data(name):
     data = selectenv.make_problem(name).dataset
     assert len(data) == 100_000
     assert data.labelable.all()
-    policy = domains.mixture_policy(domains.expert_actions(world), row.expert_share, row.mixture)
+    policy = domains.mixture_policy(domains.expert_actions(world), row.published.expert_share, row.published.mixture)
     spread = np.sqrt(policy * (1 - policy) / np.maximum(data.visits, 1)[:, None])
     assert (np.abs(data.action_frequencies - policy) <= 5 * spread + 1e-12).all()
     cut = data.truncated[:-1]
@@ -148,6 +148,12 @@ def test_damaged_and_foreign_files(tmp_path):
     def foreign(header, arrays):
         header["format"] = "something else"
 
+    def forged(header, arrays):
+        header["spec"]["seed"] = 77
+
+    def wrong_type(header, arrays):
+        arrays["terminated"] = arrays["terminated"].astype(np.int64)
+
     def extra(header, arrays):
         arrays["surprise"] = np.zeros(3)
 
@@ -199,6 +205,27 @@ def test_cache_is_used_repaired_and_optional(tmp_path, monkeypatch):
         assert selectenv.make_problem("Graph", dataset_size=300).dataset.fingerprint == first.fingerprint
 
 
+def test_the_cache_tells_experts_apart_and_keeps_to_its_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("SELECTENV_CACHE", str(tmp_path / "cache"))
+    found = []
+    for action in (0, 1):
+        world = selectenv.from_outcomes(
+            "../../escaped", state=[0, 0], action=[0, 1], probability=[1, 1], next_state=[0, 0], reward=[0, 1],
+            terminated=[True, True], start=[1.0], expert={0: [action]},
+        )  # fmt: skip
+        found.append(
+            selectenv.make_problem(world, expert_share=1.0, dataset_size=50).dataset.action_frequencies.tolist()
+        )
+    assert found == [[[1, 0]], [[0, 1]]]
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_strings_of_pandas_are_strings():
+    column = np.array(["a", "b"], dtype=object)
+    assert selectenv.from_arrays(column, [0, 1], column[::-1], [False, False]).ids.tolist() == ["a", "b"]
+
+
 def test_platform_cache_folders(monkeypatch, tmp_path):
     monkeypatch.delenv("SELECTENV_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -236,6 +263,8 @@ def test_own_arrays_numbered_by_a_world():
     assert problem.performance([10]) > problem.performance([])
     with pytest.raises(UnknownStateError, match="no state 15"):
         selectenv.from_arrays([15], [0], [14], [False], world=world)
+    with pytest.raises(UnknownStateError, match="no state 99"):
+        selectenv.from_arrays([14], [0], [99], [False], world=world)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +284,12 @@ def test_own_arrays_numbered_by_a_world():
         ({"rewards": [1.0]}, "4 entries"),
         ({"rewards": [1.0, np.nan, 0, 0]}, "finite"),
         ({"n_actions": 1}, "actions must lie in 0..0"),
+        ({"n_actions": 2.7}, "n_actions must be"),
+        ({"actions": [0, 1, 1, 2**32]}, "n_actions must be"),
+        ({"next_states": [1, 2, 3, 4]}, "all alike"),
+        ({"ends": ["False", "True", "x", "y"]}, "ends must be true or false"),
+        ({"ends": [0, 2.5, 0, 1]}, "ends must be true or false"),
+        ({"states": [["a"], ["b", "c"]]}, "states must be"),
     ],
 )
 def test_own_arrays_that_do_not_fit(change, message):

@@ -142,8 +142,9 @@ def test_a_toy_text_environment_becomes_a_world():
 
 
 def test_an_environment_without_a_table_is_refused():
-    with pytest.raises(WorldError, match="toy-text table"):
-        domains.from_toy_text(gym.make("CartPole-v1"))
+    for env in (gym.make("CartPole-v1"), "FrozenLake", None):
+        with pytest.raises(WorldError, match="toy-text table"):
+            domains.from_toy_text(env)
 
 
 GOOD = {
@@ -157,6 +158,27 @@ def test_own_world():
     p, r, _ = twins.dense_world(world)
     np.testing.assert_allclose(r, [[0.5], [2.0]])
     np.testing.assert_allclose(p[:, 0], [[0.5, 0.5], [0, 0]])
+
+
+@pytest.mark.parametrize("beyond", [-9, 10**11])
+def test_what_lies_beyond_an_end_is_ignored(beyond):
+    assert selectenv.from_outcomes("own", **GOOD | {"next_state": [0, 1, beyond]}).n_states == 2
+
+
+def test_a_long_corridor_and_a_deep_tree():
+    n = 20_000
+    cells = np.arange(n)
+    world = selectenv.from_outcomes(
+        "corridor", state=cells, action=cells * 0, probability=np.ones(n), next_state=cells + 1, reward=cells * 0.0,
+        terminated=cells == n - 1, start=cells == 0,
+    )  # fmt: skip
+    assert (world.n_states, world.horizon) == (n, n)
+    assert domains.tree(14).n_states == 2**14 - 1
+
+
+def test_no_map_by_chance():
+    with pytest.raises(WorldError, match="by chance"):
+        domains.frozen_lake(map_name=None)
 
 
 def test_unreachable_states_are_left_out():
@@ -187,6 +209,14 @@ def test_unreachable_states_are_left_out():
         ({"horizon": None}, "can go in circles: it needs a horizon"),
         ({"layout": domains.layout.square_layout(3)}, "layout places 3 states"),
         ({"expert": {0: [0]}}, "no action at state 1"),
+        ({"expert": {0: [], 1: [0]}}, "actions at 0 must be a list"),
+        ({"expert": {0: [-1], 1: [0]}}, "actions at 0"),
+        ({"expert": {0: [7], 1: [0]}}, "actions at 0"),
+        ({"expert": {0: 0, 1: [0]}}, "actions at 0"),
+        ({"horizon": "a"}, "horizon must be"),
+        ({"horizon": float("inf")}, "horizon must be"),
+        ({"n_actions": "a"}, "n_actions must be"),
+        ({"terminated": ["a", "b", "c"]}, "terminated must be true or false"),
     ],
 )
 def test_worlds_that_make_no_sense(change, message):
@@ -199,7 +229,7 @@ def test_an_expert_of_unknown_states():
         selectenv.from_outcomes("own", **GOOD, expert={0: [0], 1: [0], 5: [0]})
 
 
-@pytest.mark.parametrize("depth", [0, 17, 2.5, "five"])
+@pytest.mark.parametrize("depth", [0, 17, 2.5, "five", True])
 def test_tree_depths_out_of_range(depth):
     with pytest.raises(WorldError, match="depth"):
         domains.tree(depth)

@@ -128,6 +128,9 @@ def test_test_phase_refuses_the_evaluator_until_the_end():
         lambda: problem.performance([0]),
         lambda: problem.performance_many(np.zeros((1, 15), bool)),
         lambda: problem.evaluator.evaluate(problem.learn([0]).policy),
+        lambda: problem.score([0]),
+        lambda: problem.view().performance([0]),
+        lambda: problem.evaluator.returns(problem.learn([0]).policy[None, :, :, None]),
     ):
         with pytest.raises(PhaseError, match="until the episode has ended"):
             ask()
@@ -253,7 +256,10 @@ def test_a_float_that_should_have_been_an_int():
         make(budget=3.0)
 
 
-@pytest.mark.parametrize("action", [-1, 31, 1.0, "1", None, True, [1], np.array([1]), np.float32(2)])
+NO_ACTIONS = [-1, 31, 1.0, "1", None, True, [1], np.float32(2), np.array([1.0]), np.array([[1]]), np.array([31])]
+
+
+@pytest.mark.parametrize("action", NO_ACTIONS)
 def test_actions_that_are_none(action):
     env = make().unwrapped
     env.reset(seed=0)
@@ -291,6 +297,10 @@ def test_step_before_reset_and_after_the_end():
         ({"labels_per_refit": 0}, "labels_per_refit"),
         ({"labels_per_refit": -0.5}, "labels_per_refit"),
         ({"labels_per_refit": True}, "labels_per_refit"),
+        ({"labels_per_refit": 2.5}, "labels_per_refit"),
+        ({"labels_per_refit": float("nan")}, "labels_per_refit"),
+        ({"labels_per_refit": "x"}, "labels_per_refit"),
+        ({"initial_ratio": "x"}, "initial_ratio"),
         ({"initial_ratio": 1.5}, "initial_ratio"),
         ({"initial_ratio": 0.3, "budget": 3}, "at least one must be left"),
         ({"occupancy": "true"}, "normalised, published"),
@@ -403,6 +413,43 @@ def test_data_without_a_world_play_for_nothing():
         assert env.labels.tolist() == [2, 1]
     with pytest.raises(NoEvaluatorError, match="marginal rewards need an evaluator"):
         selectenv.make_env(dataset=data, budget=2, reward_mode="marginal")
+
+
+def test_rewards_missing_in_a_world():
+    """Performance needs rewards to learn from: everything says so at once, and nothing is counted."""
+    world = selectenv.WORLDS["Graph"].make()
+    source = selectenv.make_problem("Graph", dataset_size=200).dataset
+    data = selectenv.from_arrays(source.state, source.action, source.next_state, source.terminated, world=world)
+    problem = selectenv.make_problem(world, dataset=data)
+    for ask in (lambda: problem.performance([0]), lambda: problem.performance_many(np.ones((2, 15), bool))):
+        with pytest.raises(NoEvaluatorError, match="needs rewards"):
+            ask()
+    assert problem.evaluator.calls == 0
+    env = selectenv.RewardSelectionEnv(problem, 2)
+    assert [part[1] for part in play(env, [0, 1])[1:]] == [0.0, 0.0]
+    with pytest.raises(NoEvaluatorError, match="marginal"):
+        selectenv.RewardSelectionEnv(problem, 2, reward_mode="marginal")
+
+
+@pytest.mark.parametrize("problem", [None, "Tree", lambda rng: 3])
+def test_problems_that_are_none(problem):
+    with pytest.raises(OptionError, match="SelectionProblem"):
+        selectenv.RewardSelectionEnv(problem, 2)
+
+
+def test_fresh_data_and_given_data_exclude_each_other():
+    gym.make(selectenv.env_id("Graph"), dataset_seed=None, cache=False, dataset_size=200)
+    data = selectenv.make_problem("Graph", dataset_size=200).dataset
+    with pytest.raises(OptionError, match="these data are given"):
+        selectenv.make_env("Graph", dataset=data, dataset_seed=None)
+
+
+def test_an_array_of_numbers_labels_them_all():
+    one, other = make(budget=3).unwrapped, make(budget=3).unwrapped
+    batch = play(one, [np.array([3, 8, 3])])[-1]
+    single = play(other, [3, 8, 3])[-1]
+    assert batch[1:4] == single[1:4]
+    assert batch[4]["wasted"] == 1
 
 
 def test_unknown_ids_of_environments_get_gymnasiums_hint():

@@ -60,7 +60,7 @@ def test_batch_masks_and_errors():
     masks = env.action_masks()
     assert masks.shape == (62,)
     assert not masks[3]
-    for wrong in ([1], [1, 2, 3], [1.5, 2.0], [0, 31], [-1, 2]):
+    for wrong in ([1], [1, 2, 3], [1.5, 2.0], [0, 31], [-1, 2], [[1], [2, 3]], 7):
         with pytest.raises(ActionError):
             env.step(wrong)
     for k in (0, 5, 1.5, True):
@@ -81,6 +81,31 @@ def test_one_shot_labels_the_best_scores():
     assert reward == info["performance"] == env.unwrapped.problem.score([15, 19, 23])
     with pytest.raises(EpisodeError):
         env.step(scores)
+
+
+def test_wrappers_in_between_take_part():
+    def wrapped():
+        env = gym.wrappers.RecordEpisodeStatistics(make(budget=4))
+        return gym.wrappers.TransformReward(gym.wrappers.FlattenObservation(env), lambda reward: 100 * reward)
+
+    for env, action in ((BatchLabels(wrapped(), 4), np.array([15, 19, 23, 17])), (OneShot(wrapped()), np.arange(31.0))):
+        env.reset(seed=0)
+        obs, reward, _, _, info = env.step(action)
+        assert env.observation_space.contains(obs)
+        assert reward == pytest.approx(100 * info["performance"])
+        assert info["episode"]["l"] == 1
+
+
+def test_what_scores_earn_does_not_depend_on_when_it_is_asked():
+    env = OneShot(make(budget=5, initial_ratio=0.1))
+    scores = np.random.default_rng(0).normal(size=(4, 31))
+    with pytest.raises(EpisodeError, match="reset"):
+        env.performance_many(scores)
+    env.reset(seed=0)
+    before = env.performance_many(scores)
+    env.step(scores[0])
+    np.testing.assert_array_equal(env.performance_many(scores), before)
+    assert (env.masks(scores).sum(axis=1) == 5).all()
 
 
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.1]))

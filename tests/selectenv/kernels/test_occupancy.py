@@ -1,10 +1,12 @@
 """Occupancy by elimination, by iteration and by numpy; and the guided strategy's exploit distribution."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selectenv.kernels.occupancy import best_predecessors, occupancy
+from selectenv.kernels import single
+from selectenv.kernels.occupancy import best_predecessors
 from tests.selectenv import twins
 
 
@@ -14,8 +16,11 @@ def test_occupancy_agrees_with_a_linear_solve(world, seed, kept):
     policy = np.random.default_rng(seed).dirichlet(np.ones(world.n_actions), world.n_states) * kept
     chain = np.einsum("sa,sat->st", policy, p)
     expected = np.linalg.solve(np.eye(world.n_states) - 0.9 * chain.T, world.start)
-    for eliminate in (True, False):
-        found = occupancy(world.model, policy, world.start, 0.9, eliminate)
+    for limit, rounds in ((128, 300), (0, 300), (0, 2)):  # by elimination, by carrying mass, by factorisation
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(single, "ELIMINATION_LIMIT", limit)
+            patch.setattr(single, "SWEEPS", rounds)
+            found = single.occupancy(world.model, policy, world.start, 0.9)
         np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-8)
         assert abs(found.sum() - 1) < 1e-12
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import selectenv
 from selectenv.datasets import collect, dataset_spec
-from selectenv.kernels.solve import learn_blocks
+from selectenv.kernels import single
 from selectenv.learners import ExactLearner
 from tests.selectenv import twins
 
@@ -43,18 +44,41 @@ def test_lanes_agree_with_single_sets_to_the_last_bit(world, seed, adapted, sets
         assert np.array_equal(blocks[i // lanes, :, :, i % lanes], learner.learn(mask).policy)
 
 
-@given(twins.worlds, st.integers(0, 100), st.booleans())
-def test_elimination_agrees_with_sweeps(world, seed, adapted):
+@given(twins.worlds, st.integers(0, 100), st.booleans(), st.booleans(), st.sampled_from([0, 3, 300]))
+def test_large_models_agree_with_small_ones(world, seed, adapted, exclude, sweeps):
+    """Sweeps, sparse policy iteration and elimination in lanes find the same."""
     data = data_of(world, seed)
-    model, n, actions = data.empirical_model(), data.n_states, data.n_actions
-    masks = (np.random.default_rng(seed).random((16, n)) < 0.5) & data.labelable
-    found = []
-    for by_sweeps in (False, True):
-        values, q, policies = np.empty((1, n, 16)), np.empty((1, n, actions, 16)), np.empty((1, n, actions, 16))
-        learn_blocks(model, masks, GAMMA, 0.0, adapted, by_sweeps, data.action_frequencies, values, q, policies)
-        found.append((values, policies))
-    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-9)
-    np.testing.assert_array_equal(found[0][1], found[1][1])
+    learner = ExactLearner(data, adapted, GAMMA, 0.0, exclude)
+    label = (np.random.default_rng(seed).random(data.n_states) < 0.5) & data.labelable
+    small = learner.learn(label)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(single, "in_lanes", lambda model: False)
+        patch.setattr(single, "SWEEPS", sweeps)
+        large = learner.learn(label)
+    np.testing.assert_allclose(small.values, large.values, atol=1e-9)
+    np.testing.assert_array_equal(small.policy, large.policy)
+    np.testing.assert_allclose(small.q, large.q, atol=1e-9)
+
+
+def ring(n, reward, gamma):
+    """Two ways to the same value: ``reward`` a step for ever around a ring of n states, or all of it at once."""
+    states = np.arange(n)
+    state, action = np.concatenate([states, [0]]), np.concatenate([np.zeros(n, int), [1]])
+    rewards = np.concatenate([np.full(n, reward), [reward / (1 - gamma)]])
+    return selectenv.from_arrays(
+        state, action, np.concatenate([(states + 1) % n, [0]]), np.concatenate([np.zeros(n, bool), [True]]), rewards
+    )
+
+
+@pytest.mark.parametrize("n", [100, 128, 129, 400])
+@pytest.mark.parametrize(("reward", "gamma"), [(1.0, 0.99), (200.0, 0.99), (50.0, 0.999), (1.0, 0.99999)])
+def test_ties_do_not_depend_on_the_size_of_the_model(n, reward, gamma):
+    learner = ExactLearner(ring(n, reward, gamma), gamma=gamma)
+    everything, half = np.ones(n, bool), np.arange(n) % 2 == 0
+    np.testing.assert_array_equal(learner.learn(everything).policy[0], [0.5, 0.5])
+    both = learner.learn_policies(np.stack([half, everything, half]))
+    lanes = both.shape[3]
+    np.testing.assert_array_equal(both[1 // lanes, :, :, 1 % lanes], learner.learn(everything).policy)
 
 
 @pytest.mark.parametrize("large", [1.0, 1e6])
