@@ -11,6 +11,7 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
+import agents
 import selectenv
 from experiments.plain import plain_performance
 from experiments.tables import table
@@ -147,12 +148,44 @@ def bench_parts() -> None:
     print(table(("part", "milliseconds"), rows))
 
 
+def bench_agents() -> None:
+    """Print what the searches of the strategies cost, compiled and after a first call."""
+    rows = []
+
+    def row(title: str, world: str, budget: int, name: str, limit: str, **options: object) -> None:
+        problem = selectenv.make_problem(world)
+        agent = agents.make(name, **options)
+        agent.train(selectenv.RewardSelectionEnv(problem, 1 if name == "brute-force" else budget))
+        env = selectenv.RewardSelectionEnv(problem, budget)
+        seconds = best_of(1 if name == "brute-force" else 3, lambda: agent.train(env))
+        asked = agent.training_calls[0]
+        rows.append((title, f"{seconds:.2f}", limit, f"{asked:,}", f"{asked / seconds:,.0f}"))
+
+    for world in ("Graph", "Tree", "TwoRooms", "CliffWalk"):
+        n = selectenv.make_problem(world).n_states
+        row(f"sequential-greedy, {world}, all budgets", world, n, "sequential-greedy", "0.2")
+    row("es-200, Tree, 9 labels", "Tree", 9, "es-200", "0.1")
+    row("brute-force, Tree, 9 labels", "Tree", 9, "brute-force", "300", limit=30_000_000)
+    row("exact, Tree, 9 labels, certified", "Tree", 9, "exact", "")
+    graph = selectenv.make_problem("Graph")
+    everything = (np.arange(2**15)[:, None] >> np.arange(15)) % 2 == 1
+    seconds = best_of(3, lambda: graph.performance_many(everything))
+    rows.append(("all sets of Graph", f"{seconds:.2f}", "2", f"{2**15:,}", f"{2**15 / seconds:,.0f}"))
+    print("\nSearches\n")
+    print(table(("search", "seconds", "limit", "evaluations", "a second"), rows))
+    print(f"Peak memory of the whole run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run everything."""
-    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out the searches")
+    options = parser.parse_args(arguments)
     bench_plain(bench_sets())
     bench_steps()
     bench_parts()
+    if not options.quick:
+        bench_agents()
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def test_demo_refuses(wrong, capsys):
 
 def test_bench_prints_its_tables(monkeypatch, capsys):
     monkeypatch.setattr(bench, "SETS", 500)
-    bench.main([])
+    bench.main(["--quick"])
     printed = capsys.readouterr().out
     for name in selectenv.WORLDS:
         assert name in printed
