@@ -152,14 +152,14 @@ def bench_agents() -> None:
     """Print what the searches of the strategies cost, compiled and after a first call."""
     rows = []
 
-    def row(title: str, world: str, budget: int, name: str, limit: str, **options: object) -> None:
+    def row(title: str, world: str, budget: int, name: str, allowed: str, **options: object) -> None:
         problem = selectenv.make_problem(world)
         agent = agents.make(name, **options)
         agent.train(selectenv.RewardSelectionEnv(problem, 1 if name == "brute-force" else budget))
         env = selectenv.RewardSelectionEnv(problem, budget)
         seconds = best_of(1 if name == "brute-force" else 3, lambda: agent.train(env))
         asked = agent.training_calls[0]
-        rows.append((title, f"{seconds:.2f}", limit, f"{asked:,}", f"{asked / seconds:,.0f}"))
+        rows.append((title, f"{seconds:.2f}", allowed, f"{asked:,}", f"{asked / seconds:,.0f}"))
 
     for world in ("Graph", "Tree", "TwoRooms", "CliffWalk"):
         n = selectenv.make_problem(world).n_states
