@@ -9,6 +9,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
+import agents
 import selectenv
 
 ROOT = Path(__file__).parent.parent
@@ -27,12 +28,9 @@ def test_snippets_run_and_print_what_they_say(code, tmp_path, monkeypatch):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
-    lines = iter(printed.getvalue().splitlines())
-    for line in code.splitlines():
-        if line.startswith("print("):
-            shown, said = next(lines), line.partition("  # ")[2]
-            if re.match(r"[-\d]|True|False|\[", said):
-                assert shown == said
+    lines = printed.getvalue().splitlines()
+    for said in re.findall(r"^print\(.*  # ([-\d\[(].*|True.*|False.*)$", code, flags=re.MULTILINE):
+        assert said in lines
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -52,3 +50,12 @@ def test_every_environment_is_in_the_table():
 def test_pictures_exist():
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", README):
         assert (ROOT / picture).stat().st_size > 1000
+
+
+def test_every_agent_is_in_the_table():
+    rows = re.findall(r"^\| `([\w-]+)` \| (yes|no) \| (\w+) \| (\w+) \|", README, flags=re.MULTILINE)
+    assert [row[0] for row in rows] == list(agents.AGENTS)
+    for name, closed, training, evaluator in rows:
+        taxonomy = agents.AGENTS[name][0].taxonomy
+        assert (taxonomy.test_loop == "closed") == (closed == "yes")
+        assert (taxonomy.training, taxonomy.evaluator) == (training, evaluator)
