@@ -84,8 +84,15 @@ class TabularWorld:
 
     def best_return(self, discount: float = 1.0) -> float:
         """Return the most that any policy, even one that minds the time, can earn from the start to the horizon."""
-        n = self.n_states
-        values = best_values(self.model, np.empty((n, self.n_actions)), np.zeros(n, bool), self.horizon, discount)
+        return self._extreme_return(self.model, discount)
+
+    def worst_return(self, discount: float = 1.0) -> float:
+        """Return the least that any policy can earn."""
+        return -self._extreme_return(self.model._replace(reward=-self.model.reward), discount)
+
+    def _extreme_return(self, model: Model, discount: float) -> float:
+        free = np.zeros(self.n_states, bool)
+        values = best_values(model, np.empty((self.n_states, self.n_actions)), free, self.horizon, discount)
         return float(self.start @ values)
 
     @cached_property

@@ -1,0 +1,209 @@
+"""The command line: list, run and compare studies, draw what strategies label, show the best sets known."""
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+import agents
+import selectenv
+from agents.errors import SearchLimitError
+from experiments import bench, demo
+from experiments.best_known import best_known, update
+from experiments.figures import selections_figure
+from experiments.protocol import BUDGETS, WORLDS
+from experiments.runner import run_cells
+from experiments.store import DEFAULT_PATH, ResultsStore
+from experiments.studies import find_studies
+from experiments.study import Row, Study
+from experiments.tables import table
+from selectenv.checks import check_int, check_name
+from selectenv.errors import OptionError, SelectEnvError
+
+EXAMPLES = """examples:
+  selectenv list                                  the studies and the questions they answer
+  selectenv run heuristics-uds --jobs 2           run one; stop it at any time, run it again to go on
+  selectenv run all --only Graph/guided           only one world, or one strategy in it
+  selectenv compare heuristics-uds                ours beside the published figures, with verdicts
+  selectenv show CliffWalk --labels 12            what the strategies label, drawn
+  selectenv best CliffWalk                        the best label sets known, and what is proved of them
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; return 0 if all went well, 1 for an error, 130 when interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.command(options)
+    except SelectEnvError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; everything finished is stored, run the same command to go on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 0
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="selectenv", description="Which rewards matter? Studies of reward selection.", epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, function: object, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(command=function)
+        return command
+
+    add("list", _list, "list the studies")
+    for name, function, text in (
+        ("run", _run, "run a study; what is done already is not run again"),
+        ("compare", _compare, "set the results of a study beside the published figures"),
+    ):
+        command = add(name, function, text)
+        command.add_argument("study", help="name of a study" + (", or all" if name == "run" else ""))
+        command.add_argument("--seeds", type=int, help="seeds of strategies that leave something to chance")
+        command.add_argument("--solver", default="exact", help="exact (default) or sampled, the published learner")
+        command.add_argument("--only", metavar="WORLD[/STRATEGY]", help="only this world, or this strategy in it")
+        command.add_argument(
+            "--results", type=Path, default=DEFAULT_PATH, help=f"results file (default: {DEFAULT_PATH})"
+        )
+        if name == "run":
+            command.add_argument("--jobs", type=int, default=1, help="local processes (default 1)")
+            command.add_argument("--cluster", metavar="ADDRESS", help="address of a Dask scheduler to run on")
+    command = add("show", _show, "draw what the strategies label in a world")
+    command.add_argument("world")
+    command.add_argument("--labels", type=int, help="number of labels (default: the world's second published budget)")
+    command.add_argument("--strategies", nargs="+", help="names of strategies (default: a choice of them)")
+    command.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture (default: out)")
+    command = add("best", _best, "show the best label sets known in a world")
+    command.add_argument("world", help="a world, or all")
+    command.add_argument("--learner", choices=("uds", "adapted"), help="only this learner")
+    command.add_argument("--labels", type=int, help="only this number of labels")
+    command.add_argument("--update", action="store_true", help="search again first, and keep what is better")
+    for name, module in (("demo", demo), ("bench", bench)):
+        command = add(
+            name, lambda options, module=module: module.main(options.rest), (module.__doc__ or "").split("\n")[0]
+        )
+        command.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _chosen(name: str) -> list[Study]:
+    studies = find_studies()
+    return list(studies.values()) if name == "all" else [studies[check_name("study", name, [*studies, "all"])]]
+
+
+def _cells(study: Study, options: argparse.Namespace) -> list[object]:
+    """Return the cells that are asked for."""
+    check_name("solver", options.solver, ("exact", "sampled"))
+    seeds = study.seeds if options.seeds is None else check_int("--seeds", options.seeds)
+    cells = study.cells(seeds, options.solver)
+    if options.only:
+        world, _, strategy = options.only.partition("/")
+        check_name("world", world, WORLDS)
+        if strategy:
+            check_name("strategy", strategy, sorted({cell.strategy for cell in cells}))
+        cells = [cell for cell in cells if cell.world == world and strategy in ("", cell.strategy)]
+    return cells  # type: ignore[return-value]
+
+
+def _list(options: argparse.Namespace) -> None:
+    print(table(("study", "question"), [(study.name, study.question.strip()) for study in find_studies().values()]))
+
+
+def _run(options: argparse.Namespace) -> None:
+    check_int("--jobs", options.jobs)
+    with ResultsStore(options.results) as store:
+        for study in _chosen(options.study):
+            cells = _cells(study, options)
+            done = run_cells(cells, study.run_cell, store, jobs=options.jobs, cluster=options.cluster, title=study.name)  # type: ignore[arg-type]
+            print(f"{study.name}: {done} cells run, {len(cells) - done} were there already; {options.results}")
+
+
+def _compare(options: argparse.Namespace) -> None:
+    for study in _chosen(options.study):
+        with ResultsStore(options.results) as store:
+            results = store.results(_cells(study, options))  # type: ignore[arg-type]
+        if not results:
+            raise OptionError(
+                f"there are no results of {study.name} in {options.results}: run `selectenv run {study.name}`"
+            )
+        rows = study.rows(results)
+        print(f"{study.name}: {study.question.strip()}\n")
+        print(comparison_table(rows))
+        print("\n" + verdict_counts(rows))
+
+
+def comparison_table(rows: list[Row]) -> str:
+    """Return ours beside the published figures."""
+    header = ("world", "labels", "strategy", "figure", "ours", "+-", "gap", "published", "+-", "verdict")
+    return table(header, [_shown(row) for row in rows])
+
+
+def _shown(row: Row) -> tuple[str, ...]:
+    def figure(value: float | None) -> str:
+        return "" if value is None else f"{value:.3f}"
+
+    ours = (figure(row.ours.mean), figure(row.ours.stderr)) if row.ours else (row.note, "")
+    verdict = "" if row.verdict is None else f"{row.verdict.outcome} {row.verdict.reason}".strip()
+    return (
+        row.world, str(row.labels), row.strategy, row.figure, *ours, figure(row.gap), figure(row.published),
+        figure(row.published_error), verdict,
+    )  # fmt: skip
+
+
+def verdict_counts(rows: list[Row]) -> str:
+    """Return how many published figures agree, strategy by strategy."""
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        if row.verdict is not None:
+            counts.setdefault(row.strategy, Counter())[row.verdict.outcome] += 1
+    lines = [(name, c["agrees"], c["differs"], c["impossible"], c.total()) for name, c in counts.items()]
+    return table(("strategy", "agrees", "differs", "impossible", "published figures"), lines)
+
+
+SHOWN = ("uniform", "visitation", "guided", "terminal-guided", "sequential-greedy", "es-200", "swap-search")
+
+
+def _show(options: argparse.Namespace) -> None:
+    world = check_name("world", options.world, WORLDS)
+    labels = options.labels if options.labels is not None else BUDGETS[world][1]
+    drawn = {}
+    for name in options.strategies or SHOWN:
+        agent = agents.make(name)
+        env = selectenv.make_env(world, budget=labels)
+        try:
+            agent.train(env)
+        except SearchLimitError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            continue
+        episode = agents.play(env, agent)
+        drawn[f"{name}: {episode.performance:.2f}"] = env.labelled_at
+        print(f"{name:<22} {episode.performance:>10.3f}  {', '.join(map(str, episode.ids))}")
+    path = options.out / f"{world}-{labels}.png"
+    selections_figure(selectenv.make_problem(world), drawn, path)
+    print(f"\npicture: {path}")
+
+
+def _best(options: argparse.Namespace) -> None:
+    worlds = WORLDS if options.world == "all" else (check_name("world", options.world, [*WORLDS, "all"]),)
+    learners = (options.learner,) if options.learner else ("uds", "adapted")
+    if options.update:
+        print(f"{update(worlds, learners, options.labels)} entries improved\n")
+    rows = []
+    for key, entry in best_known().items():
+        world, learner, labels = key.split("/")
+        if world in worlds and learner in learners and options.labels in (None, int(labels)):
+            proof = "optimal" if entry["certified"] else f"within {entry['gap']:.3f}"
+            ids = ", ".join(map(str, sorted(entry["ids"])))
+            rows.append((world, learner, int(labels), f"{entry['return']:.4f}", proof, entry["found_by"], ids))
+    rows.sort(key=lambda row: (WORLDS.index(row[0]), row[1], row[2]))
+    print(table(("world", "learner", "labels", "return", "proved", "found by", "states"), rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

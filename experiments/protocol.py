@@ -1,0 +1,61 @@
+"""The published protocol: budgets, names and tables."""
+
+import csv
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+import selectenv
+from selectenv.problem import SelectionProblem
+
+FEEDBACK = (0.1, 0.3, 0.5, 0.7, 0.9)
+BUDGETS = {
+    "Graph": (3, 6, 9, 12, 15),
+    "Tree": (3, 9, 15, 21, 27),
+    "TwoRooms": (5, 15, 25, 35, 45),
+    "TwoRoomsTrap": (4, 13, 22, 30, 39),
+    "FrozenLake": (2, 4, 6, 8, 10),
+    "CliffWalk": (3, 12, 18, 25, 33),
+}
+"""Numbers of labels behind each world's five shares of feedback."""
+WORLDS = tuple(BUDGETS)
+
+
+@lru_cache(maxsize=4)
+def _problem(world: str, options: tuple[tuple[str, Any], ...]) -> SelectionProblem:
+    return selectenv.make_problem(world, cache=False, **dict(options))
+
+
+def problem(world: str, **options: Any) -> SelectionProblem:
+    """Return a problem with counts of its own; the last few are kept, so that neighbouring cells share them."""
+    return _problem(world, tuple(sorted(options.items()))).view()
+
+
+@cache
+def allowed_returns(world: str) -> tuple[float, float]:
+    """Return the least and the most that any policy can earn in a world."""
+    place = selectenv.WORLDS[world].make()
+    return place.worst_return(), place.best_return()
+
+
+@cache
+def published(table: str) -> tuple[dict[str, str], ...]:
+    """Return the rows of a published table."""
+    text = resources.files("experiments").joinpath("published", f"{table}.csv").read_text()
+    rows = tuple(csv.DictReader(text.splitlines()))
+    return tuple(row | {"domain": row["domain"].replace("-", "")} for row in rows)
+
+
+def number(text: str) -> float | None:
+    """Return a figure of a published table; None where it is left out."""
+    return float(text) if text else None
+
+
+def prefix_masks(labels: Any, budgets: tuple[int, ...], n: int) -> Any:
+    """Return the label sets [budgets, n] of the first labels of an episode."""
+    masks = np.zeros((len(budgets), n), bool)
+    for row, budget in zip(masks, budgets, strict=True):
+        row[labels[:budget]] = True
+    return masks

@@ -1,0 +1,42 @@
+"""What a study is: cells, a way to run one, and rows that set ours beside the published figures."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from experiments.cells import Cell, Result
+from experiments.runner import RunCell
+from experiments.statistics import Summary
+from experiments.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: ours, the published one if there is one, and the verdict."""
+
+    world: str
+    labels: int
+    strategy: str
+    figure: str
+    """What was measured: "return", "train" or "test"."""
+    ours: Summary | None
+    """None where the cell says why it has no figure, in ``note``."""
+    gap: float | None
+    """Distance to the best label set known."""
+    published: float | None = None
+    published_error: float | None = None
+    verdict: Verdict | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A question and how to answer it."""
+
+    name: str
+    question: str
+    cells: Callable[[int, str], list[Cell]]
+    """Seeds and solver -> cells."""
+    run_cell: RunCell
+    rows: Callable[[list[Result]], list[Row]]
+    seeds: int = 100
+    """Seeds by default."""
