@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
+from selectenv.checks import is_int
 from selectenv.errors import LabelError
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
@@ -115,5 +116,5 @@ def gumbel_top_k(weights: FloatArray, open_states: BoolArray, k: int, rng: np.ra
 
 
 def _check_enough(available: int, k: int) -> None:
-    if not 1 <= k <= available:
-        raise LabelError(f"{k} states were asked for, {available} can still be labelled")
+    if not is_int(k) or not 1 <= k <= available:
+        raise LabelError(f"{k!r} states were asked for, {available} can still be labelled")

@@ -22,7 +22,7 @@ class Beam(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse a beam without sets."""
         super().__post_init__()
-        check_int("width", self.width)
+        self.width = check_int("width", self.width)
 
     def search(self, training: Training) -> Found:
         """Extend and cut until the budget is spent."""

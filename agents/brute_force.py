@@ -1,6 +1,7 @@
 """brute-force and reduced-brute-force: try every set of B states."""
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -10,14 +11,16 @@ from agents.agent import Taxonomy
 from agents.errors import SearchLimitError
 from agents.progress import progress, seconds, show
 from agents.trained import Found, TrainedAgent, Training
-from selectenv.checks import check_int
+from selectenv.checks import check_int, check_name
+from selectenv.datasets import OfflineDataset
 from selectenv.domains.world import TabularWorld
 from selectenv.errors import OptionError
 from selectenv.kernels.combinations import combination, fill_masks
+from selectenv.learners import ExactLearner
 from selectenv.typing import BoolArray, IntArray
 
 BLOCK = 1 << 16
-TIMED_SETS = 4096
+TIMED_SECONDS = 0.1
 REACHED = 1e-9
 
 
@@ -39,31 +42,29 @@ class BruteForce(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse a limit that allows nothing."""
         super().__post_init__()
-        check_int("limit", self.limit)
+        self.limit = check_int("limit", self.limit)
+        if not isinstance(self.stop_at_best_possible, bool):
+            raise OptionError(f"stop_at_best_possible must be True or False, not {self.stop_at_best_possible!r}")
 
     def search(self, training: Training) -> Found:
         """Try them all."""
-        chosen, performance, tried = self.best_of(training, training.candidates, training.budget)
-        return Found(training.by_visitation(chosen), performance, {"sets": tried})
+        return self.best_of(training, training.candidates, [training.budget])
 
-    def best_of(self, training: Training, items: IntArray, k: int) -> tuple[IntArray, float, int]:
-        """Return the best set of k of the states ``items``, its performance and the number of sets tried."""
-        sets = comb(len(items), k)
-        expected = sets * _seconds_per_set(training, min(sets, TIMED_SETS))
+    def best_of(self, training: Training, items: IntArray, sizes: Sequence[int]) -> Found:
+        """Return the best set of so many of the states ``items``; the most visited others fill the budget."""
+        sets = sum(comb(len(items), size) for size in sizes)
+        labels = " or ".join(map(str, sizes)) if len(sizes) < 3 else f"{sizes[0]} to {sizes[-1]}"
+        what = f"{self.name}: {_count(sets)} sets of {labels} out of {len(items)} states"
         if sets > self.limit:
             raise SearchLimitError(
-                f"{self.name} would try {sets:,} sets of {k} out of {len(items)} states, for {seconds(expected)}; "
-                f"the limit is {self.limit:,}: raise it with limit={sets}"
+                f"{what}, for {_duration(sets, training)}; the limit is {self.limit:,}: "
+                "raise it with limit=..., or try swap-search or exact"
             )
-        show(f"{self.name}: {sets:,} sets of {k} out of {len(items)} states, for {seconds(expected)}")
-        enough = np.inf
-        if self.stop_at_best_possible:
-            enough = best_possible_return(training) - REACHED
+        show(f"{what}, for {_duration(sets, training)}")
+        enough = best_possible_return(training) - REACHED if self.stop_at_best_possible else np.inf
         best, performance, tried = np.empty(0, np.int64), -np.inf, 0
-        current = combination(0, len(items), k)
-        for first in progress(range(0, sets, BLOCK), -(-sets // BLOCK), self.name):
-            masks = np.repeat(training.fixed[None], min(BLOCK, sets - first), axis=0)
-            fill_masks(current, items, masks)
+        fillers = training.by_visitation(items)[len(items) :]
+        for masks in progress(_blocks(training, items, sizes, fillers), -(-sets // BLOCK), self.name):
             returns = training.problem.performance_many(masks)
             tried += len(masks)
             i = int(returns.argmax())
@@ -71,42 +72,56 @@ class BruteForce(TrainedAgent):
                 best, performance = np.flatnonzero(masks[i] & ~training.fixed), float(returns[i])
             if performance >= enough:
                 break
-        return best, performance, tried
+        return Found(training.by_visitation(best), performance, {"sets": tried, "states": len(items)})
+
+
+def _blocks(training: Training, items: IntArray, sizes: Sequence[int], fillers: IntArray) -> Iterator[BoolArray]:
+    """Yield all sets in blocks of bounded memory."""
+    for size in sizes:
+        sets, current = comb(len(items), size), combination(0, len(items), size)
+        for first in range(0, sets, BLOCK):
+            masks = np.repeat(training.fixed[None], min(BLOCK, sets - first), axis=0)
+            masks[:, fillers[: training.budget - size]] = True
+            fill_masks(current, items, masks)
+            yield masks
 
 
 @dataclass
 class ReducedBruteForce(BruteForce):
     """Tries only sets of states with a reward: under UDS with 0 for unknown rewards, no other label changes anything.
 
-    It needs a reward oracle to know them, so it is a yardstick and not a strategy for real data. Where there are no
-    more such states than labels, labelling them all is the one set to try; the most visited states fill the budget.
+    It needs a reward oracle to know them, so it is a yardstick and not a strategy for real data. Labels that are left
+    go to the most visited other states. More rewards are not always better, so sets with fewer rewarding states are
+    tried too; ``sizes="largest"`` tries only sets with as many as possible, as was published for large worlds.
     """
+
+    sizes: str = "all"
+    """"all" numbers of rewarding states, or only the "largest"."""
 
     name = "reduced-brute-force"
     taxonomy = Taxonomy("open", "batch", "training", oracle="which states have rewards")
 
+    def __post_init__(self) -> None:
+        """Refuse other sizes."""
+        super().__post_init__()
+        check_name("value of `sizes`", self.sizes, ("all", "largest"))
+
     def search(self, training: Training) -> Found:
         """Try the sets of rewarding states."""
-        rewarding = training.candidates[rewarding_states(training)[training.candidates]]
-        if len(rewarding) > training.budget:
-            chosen, performance, tried = self.best_of(training, rewarding, training.budget)
-        else:
-            chosen, tried = rewarding, 1
-            performance = float(training.evaluate(training.by_visitation(chosen)[None, : training.budget])[0])
-        return Found(training.by_visitation(chosen), performance, {"sets": tried, "rewarding_states": len(rewarding)})
+        learner = training.problem.learner
+        if not isinstance(learner, ExactLearner) or learner.adapted or learner.impute != 0:
+            raise OptionError(
+                "that only rewards matter holds for 'uds' with impute=0, solved exactly; not for this learner"
+            )
+        items = training.candidates[rewarding_states(training.problem.dataset)[training.candidates]]
+        most = min(training.budget, len(items))
+        least = most if self.sizes == "largest" else max(0, training.budget - (len(training.candidates) - len(items)))
+        return self.best_of(training, items, range(least, most + 1))
 
 
-def rewarding_states(training: Training) -> BoolArray:
-    """Return the states [n] whose label can change what UDS with 0 learns: those with a reward that is not 0.
-
-    Raises:
-        OptionError: another learner, for which this does not hold.
-    """
-    learner = training.problem.learner
-    if getattr(learner, "adapted", True) or getattr(learner, "impute", 1.0) != 0:
-        raise OptionError("that only rewards matter holds for the learner 'uds' with impute=0, not for this one")
-    data = training.problem.dataset
-    rewarding = np.zeros(training.n_states, bool)
+def rewarding_states(data: OfflineDataset) -> BoolArray:
+    """Return the states [n] with a reward in the data that is not 0."""
+    rewarding = np.zeros(data.n_states, bool)
     if data.hidden_reward is not None:
         rewarding[data.state[data.hidden_reward != 0]] = True
     return rewarding
@@ -124,15 +139,21 @@ def best_possible_return(training: Training) -> float:
     return world.best_return(training.problem.evaluator.discount)
 
 
-def _seconds_per_set(training: Training, sets: int) -> float:
-    """Time some random sets, on a view of the problem whose calls do not count."""
-    view = training.problem.view()
-    rng = np.random.default_rng(0)
-    masks = np.zeros((sets, training.n_states), bool)
-    masks[:, training.candidates] = rng.random((sets, len(training.candidates))) < training.budget / len(
-        training.candidates
-    )
-    view.performance_many(masks[:1])  # compile first
-    began = time.perf_counter()
-    view.performance_many(masks)
-    return (time.perf_counter() - began) / sets
+def _count(sets: int) -> str:
+    """Return a number of sets as people can read it."""
+    return f"{sets:,}" if sets < 10**15 else f"about 10^{int(sets.bit_length() * 0.30103)}"
+
+
+def _duration(sets: int, training: Training) -> str:
+    """Return how long so many sets will take: time more and more random ones, on a view whose calls do not count."""
+    view, rng = training.problem.view(), np.random.default_rng(0)
+    timed, elapsed = 1, 0.0
+    view.performance_many(training.fixed[None])  # compile first
+    while elapsed < TIMED_SECONDS / 2 and timed <= sets:
+        masks = np.repeat(training.fixed[None], timed, axis=0)
+        share = training.budget / len(training.candidates)
+        masks[:, training.candidates] |= rng.random((timed, len(training.candidates))) < share
+        began = time.perf_counter()
+        view.performance_many(masks)
+        elapsed, timed = time.perf_counter() - began, 2 * timed
+    return seconds(min(sets, 10**30) * elapsed / max(timed // 2, 1))

@@ -35,8 +35,7 @@ class EvolutionStrategy(TrainedAgent):
         """Refuse options that leave nothing to search."""
         super().__post_init__()
         check_name("form", self.form, FORMS)
-        check_int("k", self.k)
-        check_int("m", self.m)
+        self.k, self.m = check_int("k", self.k), check_int("m", self.m)
 
     def search(self, training: Training) -> Found:
         """Run k iterations."""

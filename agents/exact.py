@@ -7,9 +7,10 @@ dropped, small ones are enumerated. What is claimed rests on these facts:
 1. *World.* Whatever is labelled, the learned policy is a policy of the true world, so its return is at most the
    finite-horizon optimum there (computed with policies that may mind the time, which can only be larger). The optimum
    of the empirical model would be no bound: selection is scored in the true world.
-2. *Silent labels.* UDS with 0 for unknown rewards sees only the rewards of labelled states. A label on a state all of
-   whose observed rewards are 0 changes no input of the learner, so only rewarding states are branched on, and any
-   others fill the set up: a set is told by its rewarding states, at least B less the number of silent ones.
+2. *Silent labels.* UDS with 0 for unknown rewards, solved exactly, sees only the rewards of labelled states. A label
+   on a state all of whose observed rewards are 0 changes no input of it, so only rewarding states are branched on, and
+   any others fill the set up: a set is told by its rewarding states, at least B less the number of silent ones. (The
+   sampled learner orders its samples by the label set: for it, all states are branched on.)
 3. *Deaf states.* Under UDS with 0, if from a state no state that is or may still be labelled with a reward can be
    reached in the empirical model, all rewards it can ever collect there are 0. Its action values are then all exactly
    0, all its actions tie, and the policy is uniform over them. The bound of a node lets such states play uniformly and
@@ -43,8 +44,8 @@ from selectenv.kernels.returns import best_values
 from selectenv.learners import ExactLearner, SampledLearner
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
-LEAF = 1 << 15
-"""Nodes with no more sets than this are enumerated."""
+LEAF, SLOW_LEAF = 1 << 15, 128
+"""Nodes with no more sets than this are enumerated; fewer where one set takes milliseconds."""
 TOLERANCE = 1e-9
 
 
@@ -63,21 +64,24 @@ class Bound:
         self.world, self.discount = engine.world, training.problem.evaluator.discount
         data = training.problem.dataset
         self.adapted = learner.adapted
-        self.silent_matter = learner.adapted or learner.impute != 0
-        """Whether labels without rewards make a difference."""
-        self.relevant = np.ones(data.n_states, bool) if self.silent_matter else rewarding_states(training)
+        self.branch_on: BoolArray = np.ones(data.n_states, bool)
+        """[n] the states whose labels make a difference."""
         self.forced: FloatArray = data.action_frequencies
         self._reaches: BoolArray | None = None
-        if not self.silent_matter:
+        if not learner.adapted and learner.impute == 0:
+            rewarding = rewarding_states(data)
+            if isinstance(learner, ExactLearner):  # the sampled one draws its order of samples by the label set
+                self.branch_on = rewarding
             taken = data.action_frequencies > 0
             uniform = taken if learner.exclude_unseen else np.ones_like(taken)
             self.forced = uniform / uniform.sum(axis=1, keepdims=True)
             self._reaches = _reachability(data.n_states, data.kinds.state, data.kinds.next_state)
+            self._reaches[:, ~rewarding] = False
 
     def __call__(self, possible: BoolArray) -> float:
         """Return an upper bound for all sets within the states ``possible`` [n]."""
         if self._reaches is not None:
-            forced = np.logical_not(self._reaches[:, possible & self.relevant].any(axis=1))
+            forced = np.logical_not(self._reaches[:, possible].any(axis=1))
         else:
             forced = ~possible if self.adapted else np.zeros_like(possible)
         values = best_values(self.world.model, self.forced, forced, self.world.horizon, self.discount)
@@ -89,9 +93,9 @@ class Exact(TrainedAgent):
     """Branch and bound with certificates; see the module for the proofs."""
 
     seconds: float = 60.0
-    """Stop after so long."""
+    """Stop after so long. The greedy set and its exchanges come first and are always finished."""
     evaluations: int = 20_000_000
-    """Stop after so many evaluator calls."""
+    """Stop after so many evaluator calls, likewise."""
 
     name = "exact"
     taxonomy = Taxonomy("open", "batch", "training", oracle="the true world, for bounds")
@@ -99,8 +103,8 @@ class Exact(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse limits that allow nothing."""
         super().__post_init__()
-        check_real("seconds", self.seconds, "(0, inf)")
-        check_int("evaluations", self.evaluations)
+        self.seconds = check_real("seconds", self.seconds, "(0, inf)")
+        self.evaluations = check_int("evaluations", self.evaluations)
 
     def search(self, training: Training) -> Found:
         """Search until nothing is left that could be better, or the limits are reached."""
@@ -108,7 +112,7 @@ class Exact(TrainedAgent):
         bound = Bound(training)
         greedy = SequentialGreedy().search(training)
         best, performance = climb(training, greedy.ranking[: training.budget], greedy.performance)
-        items = training.candidates[bound.relevant[training.candidates]]
+        items = training.candidates[bound.branch_on[training.candidates]]
         everything = training.fixed.copy()
         everything[training.candidates] = True
         without = [bound(np.where(np.arange(training.n_states) == item, False, everything)) for item in items]
@@ -123,13 +127,14 @@ class Exact(TrainedAgent):
         ]
         heapq.heapify(heap)
         enumerated = nodes = 0
+        leaf = LEAF if isinstance(training.problem.learner, ExactLearner) else SLOW_LEAF
         while heap and -heap[0][0] > performance + TOLERANCE:
             if time.monotonic() > deadline or training.problem.evaluator.calls >= calls:
                 break
             above, _, decided, chosen, possible, left = heapq.heappop(heap)
             nodes += 1
             rest = items[decided:]
-            if comb(len(rest), left) <= LEAF:
+            if comb(len(rest), left) <= leaf:
                 masks = _all_sets(training, np.array(chosen, np.int64), rest, left, fillers)
                 returns = training.problem.performance_many(masks)
                 enumerated += len(masks)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.agent import Info, Observation, SamplingAgent, Taxonomy
-from selectenv.checks import check_name, check_real
-from selectenv.typing import FloatArray
+from agents.agent import Info, Observation, SamplingAgent, Taxonomy, gumbel_top_k, open_mask
+from selectenv.checks import check_int, check_name, check_real
+from selectenv.errors import LabelError
+from selectenv.typing import FloatArray, IntArray
 
 DECAYS = ("linear", "convex", "concave")
 SMALLEST = 1e-6
@@ -57,15 +58,43 @@ class Guided(SamplingAgent):
     def __post_init__(self) -> None:
         """Refuse options that make no schedule."""
         check_name("decay", self.decay, DECAYS)
-        check_real("temperature", self.temperature, "(0, inf)")
-        check_real("fixtime", self.fixtime, "[0, 1]")
+        self.temperature = check_real("temperature", self.temperature, "(0, inf)")
+        self.fixtime = check_real("fixtime", self.fixtime, "[0, 1]")
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the mixture; where nothing can be exploited yet, exploration is all there is."""
-        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info.get("initial", ()))
+        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
         explore, exploit = np.asarray(obs[self.explore], np.float64), np.asarray(obs["predecessors"], np.float64)
         alpha = exploration(b, len(explore), self.decay, self.temperature, self.fixtime)
         return alpha * explore + (1 - alpha) * exploit
+
+    def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
+        """Draw k states, each label with its own alpha_b, in one pass.
+
+        Each draw comes from one of the two distributions, chosen by the mass it has left; within one, the next state of
+        a random order drawn once (see `gumbel_top_k`) is distributed as a fresh draw from what is left.
+        """
+        if k == 1:
+            return super().select_many(obs, info, k, rng)
+        open_states = open_mask(info)
+        n, count = len(open_states), int(open_states.sum())
+        check_int("the number of states to draw", k, 1, max(count, 1), LabelError)
+        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
+        parts = [
+            np.where(open_states, np.asarray(obs[name], np.float64), 0.0) for name in (self.explore, "predecessors")
+        ]
+        orders = [iter(gumbel_top_k(part, open_states, count, rng).tolist()) for part in parts]
+        left = [float(part.sum()) for part in parts]
+        free, chosen = open_states.copy(), np.empty(k, np.int64)
+        for i, unit in enumerate(rng.random(k)):
+            alpha = exploration(b + i, n, self.decay, self.temperature, self.fixtime)
+            explore, exploit = alpha * max(left[0], 0.0), (1 - alpha) * max(left[1], 0.0)
+            order = orders[0] if unit * (explore + exploit) < explore or exploit <= 0.0 else orders[1]
+            state = next(s for s in order if free[s])
+            free[state] = False
+            left = [mass - float(part[state]) for mass, part in zip(left, parts, strict=True)]
+            chosen[i] = state
+        return chosen
 
 
 @dataclass

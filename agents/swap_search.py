@@ -30,7 +30,7 @@ class SwapSearch(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse a search without calls."""
         super().__post_init__()
-        check_int("calls", self.calls)
+        self.calls = check_int("calls", self.calls)
 
     def search(self, training: Training) -> Found:
         """Climb from the greedy set, then restart."""

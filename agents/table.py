@@ -81,7 +81,7 @@ def load(path: str | os.PathLike[str]) -> TrainedAgent:
     memory = read_memory(path)
     try:
         agent = make(memory["agent"], **memory["options"])
-    except OptionError as error:
+    except (OptionError, TypeError) as error:
         raise SavedAgentError(f"{os.fspath(path)!r} holds a strategy that cannot be made here: {error}") from None
     if not isinstance(agent, TrainedAgent):
         raise SavedAgentError(f"{os.fspath(path)!r} holds {agent.name!r}, which learns nothing that could be saved")

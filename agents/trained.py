@@ -13,7 +13,9 @@ import numpy as np
 
 from agents.agent import Info, Observation, RankingAgent, open_mask
 from agents.errors import NotTrainedError, SavedAgentError
+from selectenv.checks import check_int, is_int, is_real
 from selectenv.env import RewardSelectionEnv
+from selectenv.errors import OptionError
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.wrappers.batch_labels import selection_env
@@ -31,8 +33,12 @@ class Training:
         self.problem: SelectionProblem = env.problem
         self.fixed: BoolArray = env.labelled_at > 0
         self.candidates: IntArray = np.flatnonzero(env.action_masks())
-        self.budget = min(env.budget - env.labels_spent, len(self.candidates))
+        self.budget = env.budget - env.labels_spent
         """Labels to choose."""
+        if self.budget > len(self.candidates):
+            raise OptionError(
+                f"{self.budget} labels are to be made, but the data saw only {len(self.candidates)} states without one"
+            )
         self.problem.performance_many(
             np.zeros((0, self.n_states), bool)
         )  # refuses now rather than after the first round
@@ -93,7 +99,7 @@ class TrainedAgent(RankingAgent):
         Raises:
             PhaseError: the environment is in its test phase.
         """
-        inner = selection_env(env)
+        inner, seed = selection_env(env), check_int("seed", seed, 0)
         before = inner.calls.asked, inner.calls.computed
         training = Training(inner, seed)
         found = self.search(training)
@@ -197,11 +203,12 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     ranking, calls = memory.get("ranking"), memory.get("calls")
     sound = (
-        isinstance(ranking, list) and len(ranking) > 0 and all(isinstance(state, int | str) for state in ranking)
-        and len(set(ranking)) == len(ranking) and isinstance(memory.get("budget"), int)
-        and 1 <= memory["budget"] <= len(ranking) and isinstance(calls, list) and len(calls) == 2
-        and all(isinstance(call, int) for call in calls) and isinstance(memory.get("options"), dict)
-        and isinstance(memory.get("agent"), str) and {"world", "world_fingerprint", "performance"} <= set(memory)
+        isinstance(ranking, list) and all(is_int(state) or isinstance(state, str) for state in ranking)
+        and len(set(ranking)) == len(ranking) and is_int(memory.get("budget")) and 1 <= memory["budget"] <= len(ranking)
+        and isinstance(calls, list) and len(calls) == 2 and all(is_int(call) and call >= 0 for call in calls)
+        and isinstance(memory.get("options"), dict) and isinstance(memory.get("notes"), dict)
+        and isinstance(memory.get("agent"), str) and is_real(memory.get("performance"))
+        and {"world", "world_fingerprint"} <= set(memory)
     )  # fmt: skip
     if not sound:
         raise SavedAgentError(f"{name!r} is damaged: its entries do not make a ranking")

@@ -45,6 +45,8 @@ def performance_figure(
 
 def selections_figure(problem: SelectionProblem, selections: Mapping[str, IntArray], path: Path) -> None:
     """Draw what each strategy labelled (when each state was labelled, 0 for never), side by side."""
+    if not selections:
+        return
     columns = min(COLUMNS, len(selections))
     rows = -(-len(selections) // columns)
     figure = new_figure(4.2 * columns, 2.4 * rows)

@@ -148,6 +148,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         open_states = np.flatnonzero(self.problem.dataset.labelable)
         initial = self.np_random.permutation(open_states)[: self._initial]
         self.labelled_at[initial] = np.arange(1, len(initial) + 1)
+        self._initial_labels = initial
         self.labels_spent, self._since_refit = self._initial, 0
         self._scale = 0.0
         self._value: float | None = None
@@ -156,7 +157,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
             "states": self.problem.states.copy(),
             "action_mask": self._open.astype(np.int8),
             "budget": self.budget,
-            "initial": initial,
+            "initial": initial.copy(),
         }
         return self._observation(), info
 
@@ -272,7 +273,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
             self._since_refit %= self._refit_every
             if self._stale:
                 self._refit()
-        info: dict[str, Any] = {"action_mask": self._open.astype(np.int8)}
+        info: dict[str, Any] = {"action_mask": self._open.astype(np.int8), "initial": self._initial_labels.copy()}
         reward = 0.0
         if over:
             self.problem.evaluator.locked = False

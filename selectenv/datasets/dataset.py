@@ -334,7 +334,8 @@ def from_arrays(
         truncated=cut & ~ended,
         episode_start=np.concatenate([[True], (ended | cut)[:-1]]),
         hidden_reward=None if rewards is None else np.asarray(rewards, np.float64),
-        spec={"source": "arrays"},
+        spec={"source": "arrays"}
+        | ({} if world is None else {"world": world.name, "world_fingerprint": world.fingerprint}),
     )
 
 

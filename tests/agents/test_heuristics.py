@@ -112,6 +112,40 @@ def test_guided_mixes_visitation_and_predecessors():
     np.testing.assert_allclose(on_policy, expected, rtol=1e-6)
 
 
+def test_guided_draws_batches_as_it_draws_one_by_one():
+    """Each label of a batch has its own alpha: shares of explored states, label by label, against single draws."""
+    n, k, runs = 20, 6, 4000
+    obs = {"labelled": np.zeros(n), "visitation": np.zeros(n), "predecessors": np.zeros(n)}
+    obs["labelled"][0] = 0.1
+    obs["visitation"][1:10], obs["predecessors"][10:] = np.arange(1, 10) / 45, np.arange(1, 11) / 55
+    obs["visitation"][12], obs["predecessors"][3] = 0.2, 0.1
+    info = {"action_mask": (np.arange(n) > 0).astype(np.int8), "initial": np.empty(0, int)}
+    agent = agents.make("guided", decay="concave")
+    counts = np.zeros((2, k, n))
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        counts[0, np.arange(k), agent.select_many(obs, info, k, rng)] += 1
+        mask, labelled = info["action_mask"].copy(), obs["labelled"].copy()
+        for i in range(k):
+            state = agent.select({**obs, "labelled": labelled}, {**info, "action_mask": mask}, rng)
+            counts[1, i, state] += 1
+            mask[state], labelled[state] = 0, 0.5
+    share = counts / runs
+    error = np.sqrt((share[0] * (1 - share[0]) + share[1] * (1 - share[1])) / runs)
+    assert (np.abs(share[0] - share[1]) <= 5 * error + 2e-3).all()
+
+
+def test_guided_counts_labels_in_a_plain_loop():
+    """Every step's own info says which labels were initial."""
+    env = gym.make(selectenv.env_id("Tree"), budget=20, initial_ratio=0.3, dataset_size=2000)
+    agent = agents.make("guided")
+    obs, info = env.reset(seed=0)
+    for _ in range(3):
+        merged = info
+        obs, _, _, _, info = env.step(agent.select(obs, info, np.random.default_rng(0)))
+        np.testing.assert_array_equal(agent.weights(obs, info), agent.weights(obs, {**merged, **info}))
+
+
 def test_terminal_goes_backwards_from_the_ends():
     problem = selectenv.make_problem("TwoRooms")
     steps = steps_to_termination(problem.dataset)

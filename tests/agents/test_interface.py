@@ -9,8 +9,8 @@ import pytest
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
-from selectenv.errors import OptionError, PhaseError, UnknownNameError
-from selectenv.wrappers import BatchLabels
+from selectenv.errors import LabelError, OptionError, PhaseError, UnknownNameError
+from selectenv.wrappers import BatchLabels, OneShot
 
 QUICK = {"optuna": {"trials": 6, "batch": 3}, "swap-search": {"calls": 300}, "exact": {"evaluations": 2000}}
 TRAINED = [name for name, (kind, _) in agents.AGENTS.items() if issubclass(kind, agents.TrainedAgent)]
@@ -126,6 +126,10 @@ def test_files_of_other_worlds_budgets_and_kinds(tmp_path):
         "cannot be made here": json.dumps(good | {"agent": "es-51"}),
         "unknown option|has no option": json.dumps(good | {"options": {"kk": 3}}),
         "learns nothing": json.dumps(good | {"agent": "uniform", "options": {}}),
+        "damaged: its": json.dumps(good | {"performance": "abc"}),
+        "damaged: its entries": json.dumps(good | {"calls": [-5, 0]}),
+        "entries do not make": json.dumps(good | {"ranking": [True, 5, 6, 7]}),
+        "holds a strategy": json.dumps(good | {"options": {"name": "x"}}),
     }
     for message, text in damaged.items():
         target = tmp_path / "damaged.json"
@@ -181,6 +185,52 @@ def test_data_without_a_world_can_be_played():
     assert episode.ids[0] == 2
 
 
-def test_wrapped_environments_can_be_played():
-    env = BatchLabels(gym.make(selectenv.env_id("Graph"), budget=4, dataset_size=500), 2)
-    assert len(agents.play(env.env, agents.make("uniform")).labels) == 4
+@pytest.mark.parametrize("name", ["uniform", "guided", "terminal-guided", "sequential-greedy"])
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_batches_can_be_played(name, k):
+    env = BatchLabels(gym.make(selectenv.env_id("Graph"), budget=5, dataset_size=2000), k)
+    episode = agents.play(env, make_trained(name, env))
+    assert len(set(episode.labels.tolist())) == 5
+
+
+def test_one_shot_is_not_played_by_labels():
+    with pytest.raises(OptionError, match="OneShot"):
+        agents.play(OneShot(gym.make(selectenv.env_id("Graph"), budget=5, dataset_size=500)), agents.make("uniform"))
+
+
+def test_rankings_of_own_data_know_their_world():
+    def env(name):
+        source = selectenv.make_problem(name, dataset_size=2000).dataset
+        world = selectenv.WORLDS[name].make()
+        ids = [world.ids[column] for column in (source.state, source.next_state)]
+        data = selectenv.from_arrays(
+            ids[0], source.action, ids[1], source.terminated, source.hidden_reward, world=world
+        )
+        return selectenv.make_env(world, dataset=data, budget=3)
+
+    agent = make_trained("sequential-greedy", env("Tree"))
+    with pytest.raises(SavedAgentError, match="trained on Tree, not on CliffWalk"):
+        agents.play(env("CliffWalk"), agent)
+
+
+def test_calls_that_are_none():
+    env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=500)
+    obs, info = env.reset(seed=0)
+    for k in (0, 16, 2.0, "2", None, True):
+        for name in ("uniform", "guided"):
+            with pytest.raises(LabelError):
+                agents.make(name).select_many(obs, info, k, np.random.default_rng(0))
+    for seed in (None, -1, 1.5):
+        with pytest.raises(OptionError, match="seed"):
+            agents.play(env, agents.make("uniform"), seed)
+        with pytest.raises(OptionError, match="seed"):
+            agents.make("es-50").train(env, seed)
+    with pytest.raises(OptionError, match=r"agents\.make"):
+        agents.play(env, "uniform")
+
+
+def test_numpy_options_can_be_saved(tmp_path):
+    env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=500)
+    agent = agents.make("es", k=np.int64(2), m=np.int32(5))
+    agent.train(env, np.int64(3))
+    assert agents.load(agent.save(tmp_path / "es.json")).k == 2
