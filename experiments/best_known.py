@@ -37,7 +37,7 @@ def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
     entry: dict[str, Any] = {}
     for name, options in SEARCHES.items():
         agent = agents.make(name, **options)
-        agent.train(RewardSelectionEnv(problem(world, learner=learner), labels))
+        agent.train(RewardSelectionEnv(problem(world, {"learner": learner}), labels))
         assert isinstance(agent, agents.TrainedAgent)
         memory = agent.memory
         if name == "exact":

@@ -8,7 +8,7 @@ from pathlib import Path
 import agents
 import selectenv
 from agents.errors import SearchLimitError
-from experiments import bench, demo
+from experiments import bench, demo, report
 from experiments.best_known import best_known, update
 from experiments.figures import selections_figure
 from experiments.protocol import BUDGETS, WORLDS
@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   selectenv run heuristics-uds --jobs 2           run one; stop it at any time, run it again to go on
   selectenv run all --only Graph/guided           only one world, or one strategy in it
   selectenv compare heuristics-uds                ours beside the published figures, with verdicts
+  selectenv report                                one HTML file with all tables and figures
   selectenv show CliffWalk --labels 12            what the strategies label, drawn
   selectenv best CliffWalk                        the best label sets known, and what is proved of them
 """
@@ -74,6 +75,10 @@ def _parser() -> argparse.ArgumentParser:
         if name == "run":
             command.add_argument("--jobs", type=int, default=1, help="local processes (default 1)")
             command.add_argument("--cluster", metavar="ADDRESS", help="address of a Dask scheduler to run on")
+    command = add("report", _report, "write everything stored as one HTML file")
+    command.add_argument("--results", type=Path, default=DEFAULT_PATH, help=f"results file (default: {DEFAULT_PATH})")
+    command.add_argument("--seeds", type=int, help="seeds that were run, if not the default ones")
+    command.add_argument("--out", type=Path, default=Path("out/report.html"), help="file (default: out/report.html)")
     command = add("show", _show, "draw what the strategies label in a world")
     command.add_argument("world")
     command.add_argument("--labels", type=int, help="number of labels (default: the world's second published budget)")
@@ -138,9 +143,20 @@ def _compare(options: argparse.Namespace) -> None:
         print("\n" + verdict_counts(rows))
 
 
+def _report(options: argparse.Namespace) -> None:
+    seeds = None if options.seeds is None else check_int("--seeds", options.seeds)
+    with ResultsStore(options.results) as store:
+        verdicts = report.build(store, options.out, seeds=seeds)
+    if not verdicts:
+        raise OptionError(f"there are no results in {options.results}: run `selectenv run all` first")
+    lines = [(name, c["agrees"], c["differs"], c["impossible"]) for name, c in verdicts.items()]
+    print(table(("study", "agrees", "differs", "impossible"), lines))
+    print(f"\nreport: {options.out}")
+
+
 def comparison_table(rows: list[Row]) -> str:
     """Return ours beside the published figures."""
-    header = ("world", "labels", "strategy", "figure", "ours", "+-", "gap", "published", "+-", "verdict")
+    header = ("world", "setting", "labels", "strategy", "figure", "ours", "+-", "gap", "published", "+-", "verdict")
     return table(header, [_shown(row) for row in rows])
 
 
@@ -151,8 +167,8 @@ def _shown(row: Row) -> tuple[str, ...]:
     ours = (figure(row.ours.mean), figure(row.ours.stderr)) if row.ours else (row.note, "")
     verdict = "" if row.verdict is None else f"{row.verdict.outcome} {row.verdict.reason}".strip()
     return (
-        row.world, str(row.labels), row.strategy, row.figure, *ours, figure(row.gap), figure(row.published),
-        figure(row.published_error), verdict,
+        row.world, row.setting, str(row.labels), row.strategy, row.figure, *ours, figure(row.gap),
+        figure(row.published), figure(row.published_error), verdict,
     )  # fmt: skip
 
 

@@ -1,6 +1,8 @@
-"""Training-free strategies on the published budgets: what the studies of heuristics share."""
+"""Strategies played on the published budgets, one episode for all of them: what most studies share."""
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -21,53 +23,84 @@ REASONS = {
     "guided-on-policy": "the configuration behind the published guided columns is not known",
     "visitation-on-policy": "the published occupancy seems to lose the mass of tied actions (occupancy='published')",
 }
+Lookup = Callable[[str, str, str, int], tuple[float, float | None] | None]
+"""World, variant, strategy, labels -> published mean and error, if there are any."""
 
 
-def heuristic_cells(study: str, learner: str, seeds: int, solver: str) -> list[Cell]:
-    """Return a cell a world, strategy and seed; one episode gives all budgets."""
-    settings = {"learner": learner, "solver": solver}
+def play_cells(
+    study: str, seeds: int, solver: str, variants: Mapping[str, dict[str, Any]], *,
+    strategies: Iterable[str] = STRATEGIES, worlds: Iterable[str] = WORLDS,
+) -> list[Cell]:  # fmt: skip
+    """Return a cell a world, variant, seed and strategy.
+
+    A variant has a name and options under "problem", "env" and "agent"; seeds of the data follow the cell's own.
+    """
+    strategies = tuple(strategies)
     return [
-        Cell(study, world, strategy, seed, settings)
-        for world in WORLDS
+        Cell(study, world, strategy, seed, {"variant": name, "solver": solver, **options})
+        for world in worlds
+        for name, options in variants.items()
         for seed in range(seeds)
-        for strategy in STRATEGIES
+        for strategy in strategies
     ]
 
 
-def run_heuristic(cell: Cell) -> list[Record]:
+def run_play(cell: Cell) -> list[Record]:
     """Play one episode of the largest budget on data of its own seed, and score the first labels of each budget."""
-    budgets = BUDGETS[cell.world]
-    task = problem(cell.world, dataset_seed=cell.seed, **cell.settings)
-    env = RewardSelectionEnv(task, budgets[-1])
-    episode = agents.play(env, agents.make(cell.strategy), cell.seed)
-    returns = task.performance_many(prefix_masks(episode.labels, budgets, task.n_states))
+    settings = cell.settings
+    task = problem(cell.world, {"dataset_seed": cell.seed, "solver": settings["solver"], **settings.get("problem", {})})
+    seen = int(task.dataset.labelable.sum())
+    budgets = tuple(b for b in BUDGETS[cell.world] if b <= seen)
+    if not budgets:
+        return []
+    env = RewardSelectionEnv(task, budgets[-1], **settings.get("env", {}))
+    agent = agents.make(cell.strategy, **settings.get("agent", {}))
+    agent.train(env, cell.seed)
+    episode = agents.play(env, agent, cell.seed)
+    initial = len(env.reset(seed=cell.seed)[1]["initial"])
+    kept = tuple(b for b in budgets if b > initial)
+    returns = task.performance_many(prefix_masks(episode.labels, kept, task.n_states))
     labels = episode.ids.tolist()
-    return [{"labels": b, "return": float(r), "ids": labels[:b]} for b, r in zip(budgets, returns, strict=True)]
+    return [{"labels": b, "return": float(r), "ids": labels[:b]} for b, r in zip(kept, returns, strict=True)]
 
 
-def heuristic_rows(results: list[Result], table: str) -> list[Row]:
+def play_rows(results: list[Result], lookup: Lookup | None = None) -> list[Row]:
     """Set the mean over seeds beside the published one."""
-    returns: dict[tuple[str, str, int], list[float]] = defaultdict(list)
-    learner = results[0].cell.settings["learner"] if results else "uds"
+    returns: dict[tuple[str, str, str, int], list[float]] = defaultdict(list)
+    learners: dict[str, str] = {}
     for result in results:
+        variant = result.cell.settings["variant"]
+        learners[variant] = result.cell.settings.get("problem", {}).get("learner", "uds")
         for record in result.records:
-            returns[result.cell.world, result.cell.strategy, record["labels"]].append(record["return"])
+            returns[result.cell.world, variant, result.cell.strategy, record["labels"]].append(record["return"])
+    rows = []
+    for (world, variant, strategy, labels), values in returns.items():
+        ours = np.array(values)
+        baseline = returns.get((world, variant, "uniform", labels))
+        summary = summarise(ours, np.array(baseline) if baseline and strategy != "uniform" else None)
+        gap = best_return(world, learners[variant], labels) - summary.mean
+        theirs = lookup(world, variant, strategy, labels) if lookup else None
+        if theirs is None:
+            rows.append(Row(world, labels, strategy, "return", summary, gap, setting=variant))
+            continue
+        mean, error = theirs
+        verdict = judge(
+            mean, error, ours, 0.0, stochastic=True, allowed=allowed_returns(world), noisy_mean=True,
+            reason=REASONS.get(strategy, "unexplained"),
+        )  # fmt: skip
+        rows.append(Row(world, labels, strategy, "return", summary, gap, mean, error, verdict, setting=variant))
+    return rows
+
+
+def table_lookup(table: str) -> Lookup:
+    """Return the look-up of a published table of heuristics."""
     known = {
         (row["domain"], row["strategy"], BUDGETS[row["domain"]][FEEDBACK.index(float(row["feedback"]))]): row
         for row in published(table)
     }
-    rows = []
-    for (world, strategy, labels), values in returns.items():
-        ours = np.array(values)
-        baseline = returns.get((world, "uniform", labels))
-        summary = summarise(ours, np.array(baseline) if baseline and strategy != "uniform" else None)
-        gap = best_return(world, learner, labels) - summary.mean
-        theirs = known.get((world, strategy, labels))
-        if theirs is None:
-            rows.append(Row(world, labels, strategy, "return", summary, gap))
-            continue
-        mean, error = float(theirs["mean"]), number(theirs["stderr"])
-        reason = REASONS.get(strategy, "unexplained")
-        verdict = judge(mean, error or 1e-9, ours, 0.0, stochastic=True, allowed=allowed_returns(world), reason=reason)
-        rows.append(Row(world, labels, strategy, "return", summary, gap, mean, error, verdict))
-    return rows
+
+    def lookup(world: str, variant: str, strategy: str, labels: int) -> tuple[float, float | None] | None:
+        row = known.get((world, strategy, labels))
+        return (float(row["mean"]), number(row["stderr"])) if row else None
+
+    return lookup

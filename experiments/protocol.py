@@ -1,6 +1,7 @@
 """The published protocol: budgets, names and tables."""
 
 import csv
+import json
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
@@ -23,14 +24,14 @@ BUDGETS = {
 WORLDS = tuple(BUDGETS)
 
 
-@lru_cache(maxsize=4)
-def _problem(world: str, options: tuple[tuple[str, Any], ...]) -> SelectionProblem:
-    return selectenv.make_problem(world, cache=False, **dict(options))
+@lru_cache(maxsize=8)
+def _problem(world: str, options: str) -> SelectionProblem:
+    return selectenv.make_problem(world, cache=False, **json.loads(options))
 
 
-def problem(world: str, **options: Any) -> SelectionProblem:
+def problem(world: str, options: dict[str, Any] | None = None) -> SelectionProblem:
     """Return a problem with counts of its own; the last few are kept, so that neighbouring cells share them."""
-    return _problem(world, tuple(sorted(options.items()))).view()
+    return _problem(world, json.dumps(options or {}, sort_keys=True)).view()
 
 
 @cache
@@ -45,7 +46,7 @@ def published(table: str) -> tuple[dict[str, str], ...]:
     """Return the rows of a published table."""
     text = resources.files("experiments").joinpath("published", f"{table}.csv").read_text()
     rows = tuple(csv.DictReader(text.splitlines()))
-    return tuple(row | {"domain": row["domain"].replace("-", "")} for row in rows)
+    return tuple(row | {"domain": row.get("domain", "").replace("-", "")} for row in rows)
 
 
 def number(text: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from experiments.cells import Cell, Result
 from experiments.runner import RunCell
@@ -26,6 +27,13 @@ class Row:
     published_error: float | None = None
     verdict: Verdict | None = None
     note: str = ""
+    setting: str = ""
+    """The variant, where a study has several."""
+
+
+def no_figures(results: list[Result]) -> dict[str, Any]:
+    """Draw nothing."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -40,3 +48,5 @@ class Study:
     rows: Callable[[list[Result]], list[Row]]
     seeds: int = 100
     """Seeds by default."""
+    figures: Callable[[list[Result]], dict[str, Any]] = no_figures
+    """Title -> Matplotlib figure."""

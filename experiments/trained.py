@@ -58,14 +58,14 @@ def run_trained(cell: Cell) -> list[Record]:
     """Search on the training data, then score the found set there and on the test data."""
     options = {name: value for name, value in cell.settings.items() if name != "budget"}
     budget = cell.settings["budget"]
-    task = problem(cell.world, **options)
+    task = problem(cell.world, options)
     env, agent = RewardSelectionEnv(task, budget), make_agent(cell.strategy)
     try:
         agent.train(env, cell.seed)
     except SearchLimitError as error:
         return [{"labels": budget, "note": NOT_ENUMERATED, "why": str(error)}]
     episode = agents.play(env, agent, cell.seed)
-    tests = [problem(cell.world, dataset=f"test-{share}", **options) for share in TEST_SHARES]
+    tests = [problem(cell.world, {"dataset": f"test-{share}", **options}) for share in TEST_SHARES]
     record: Record = {
         "labels": budget,
         "train": episode.performance,

@@ -33,6 +33,7 @@ def judge(
     stochastic: bool,
     allowed: tuple[float, float],
     reason: str = "unexplained",
+    noisy_mean: bool = False,
 ) -> Verdict:
     """Compare a published mean with our runs.
 
@@ -44,8 +45,9 @@ def judge(
         stochastic: whether the strategy leaves something to chance.
         allowed: the least and the most that any policy can earn in the world.
         reason: why it may differ, if we know.
+        noisy_mean: the published figure is a mean over seeds; what the world allows is then widened by its own error.
     """
-    slack = NOISE_LIMIT * noise + ROUNDING
+    slack = NOISE_LIMIT * noise + ROUNDING + (Z_LIMIT * (published_error or 0.0) if noisy_mean else 0.0)
     low, high = allowed
     if published < low - slack or published > high + slack:
         return Verdict(IMPOSSIBLE, f"the world allows {low:.3f} to {high:.3f}")

@@ -1,7 +1,7 @@
 """Which training-free strategy labels best under UDS, world by world and budget by budget?"""
 
 from experiments.cells import Cell, Result
-from experiments.heuristics import heuristic_cells, heuristic_rows, run_heuristic
+from experiments.heuristics import play_cells, play_rows, run_play, table_lookup
 from experiments.study import Row, Study
 
 NAME, LEARNER, TABLE = "heuristics-uds", "uds", "heuristics_uds"
@@ -9,12 +9,12 @@ NAME, LEARNER, TABLE = "heuristics-uds", "uds", "heuristics_uds"
 
 def cells(seeds: int, solver: str) -> list[Cell]:
     """Return the cells."""
-    return heuristic_cells(NAME, LEARNER, seeds, solver)
+    return play_cells(NAME, seeds, solver, {LEARNER: {"problem": {"learner": LEARNER}}})
 
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours beside the published table."""
-    return heuristic_rows(results, TABLE)
+    return play_rows(results, table_lookup(TABLE))
 
 
-STUDY = Study(NAME, __doc__, cells, run_heuristic, rows)
+STUDY = Study(NAME, __doc__, cells, run_play, rows)
