@@ -1,0 +1,237 @@
+"""Every study runs in small, is compared, and stands in the report; verdicts and statistics follow their rules."""
+
+import math
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import experiments.studies.combinations as combinations
+from experiments import cli
+from experiments.best_known import best_known, budgets_of
+from experiments.cells import Cell
+from experiments.protocol import BUDGETS, WORLDS, allowed_returns, problem, published
+from experiments.statistics import summarise
+from experiments.studies import find_studies
+from experiments.studies.patterns import pattern_states
+from experiments.trained import make_agent
+from experiments.verdicts import judge
+from selectenv import WORLDS as WORLD_ROWS
+
+STUDIES = find_studies()
+SMALL = {"Graph": ("uniform", "guided", "sequential-greedy", "es-50", "best known", "20%", "es-10x5", "es-3x20")}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A results file with a corner of every study."""
+    folder = tmp_path_factory.mktemp("studies")
+    path = folder / "results.sqlite"
+    for study in STUDIES.values():
+        wanted = [c.strategy for c in study.cells(2, "exact") if c.world == "Graph" and c.strategy in SMALL["Graph"]]
+        for strategy in dict.fromkeys(wanted):
+            command = ["run", study.name, "--seeds", "2", "--only", f"Graph/{strategy}", "--results", str(path)]
+            assert cli.main(command) == 0
+    return path
+
+
+def test_thirteen_studies_are_found():
+    assert set(STUDIES) == {
+        "heuristics-uds", "heuristics-adapted", "trained-uds", "trained-adapted", "es-iterations", "es-population",
+        "initial-sample", "schedules", "combinations", "cost", "patterns", "behaviour", "imputation",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_studies_compare(name, results, capsys):
+    assert cli.main(["compare", name, "--seeds", "2", "--results", str(results)]) == 0
+    printed = capsys.readouterr().out
+    assert "Graph" in printed
+    assert STUDIES[name].question.strip() in printed
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_cells_are_distinct_and_worlds_known(name):
+    cells = STUDIES[name].cells(2, "exact")
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert {cell.world for cell in cells} <= set(WORLDS)
+    assert all(isinstance(cell, Cell) and cell.study == name for cell in cells)
+
+
+def test_every_published_cell_has_a_place():
+    """The tables name only worlds and shares that the budgets know."""
+    for table in ("heuristics_uds", "heuristics_adapted", "trained_uds", "trained_adapted", "es_iterations_ablation"):
+        rows = published(table)
+        assert {row["domain"] for row in rows} == set(WORLDS)
+        assert {float(row["feedback"]) for row in rows} <= {0.1, 0.3, 0.5, 0.7, 0.9}
+    assert len(published("heuristics_uds")) == 150
+
+
+def test_report(results, tmp_path, capsys):
+    page = tmp_path / "deep" / "report.html"
+    assert cli.main(["report", "--seeds", "2", "--results", str(results), "--out", str(page)]) == 0
+    text = page.read_text()
+    for name in STUDIES:
+        assert f'<section id="{name}">' in text
+        assert f"selectenv run {name}" in text
+    for world in WORLDS:
+        assert f'<section id="world-{world}">' in text
+    assert text.count("<svg") >= 9
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert not re.search(r'(src|href)="https?://', re.sub(r'xmlns[^"]*"[^"]*"', "", text))
+    assert [entry.name for entry in page.parent.iterdir()] == ["report.html"]
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_the_report_in_a_browser(results, tmp_path):
+    """No errors in the console; tables and figures are there; a click sorts, and another one turns the order."""
+    page = tmp_path / "report.html"
+    cli.main(["report", "--seeds", "2", "--results", str(results), "--out", str(page)])
+    probe = """<script>window.onerror = (m) => { document.body.dataset.error = m; };</script>"""
+    check = """<script>
+      const table = document.querySelector("#heuristics-uds table"), head = table.tHead.rows[0].cells[5];
+      const column = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[5].textContent));
+      head.querySelector("button").click(); const up = column();
+      head.querySelector("button").click(); const down = column();
+      const sorted = up.every((v, i) => !i || up[i - 1] <= v) && down.every((v, i) => !i || down[i - 1] >= v);
+      document.body.dataset.result = JSON.stringify({sorted, aria: head.getAttribute("aria-sort"),
+        tables: document.querySelectorAll("table.sortable").length, rows: up.length,
+        figures: [...document.querySelectorAll("figure svg")].filter(s => s.clientHeight > 20).length});
+    </script>"""
+    text = page.read_text().replace("<head>", "<head>" + probe).replace("</body>", check + "</body>")
+    page.write_text(text)
+    flags = [
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}",
+    ]  # fmt: skip
+    command = [CHROMIUM, *flags, "--dump-dom", page.as_uri()]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    body = re.search(r"<body[^>]*>", found.stdout).group(0)
+    assert "data-error" not in body
+    assert "CONSOLE" not in found.stderr
+    result = body.replace("&quot;", '"')
+    assert '"sorted":true' in result
+    assert '"aria":"descending"' in result
+    assert int(re.search(r'"tables":(\d+)', result).group(1)) == len(STUDIES)
+    assert int(re.search(r'"figures":(\d+)', result).group(1)) >= 9
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["run", "heuristic-uds"], "Did you mean 'heuristics-uds'"),
+        (["run", "heuristics-uds", "--seeds", "0"], "--seeds must be"),
+        (["run", "heuristics-uds", "--jobs", "0"], "--jobs must be"),
+        (["run", "heuristics-uds", "--only", "Grap"], "Did you mean 'Graph'"),
+        (["run", "heuristics-uds", "--only", "Graph/guidd"], "Did you mean 'guided'"),
+        (["run", "heuristics-uds", "--solver", "fast"], "exact, sampled"),
+        (["compare", "heuristics-uds"], "there are no results"),
+        (["report"], "there are no results"),
+        (["show", "Tre"], "Did you mean 'Tree'"),
+        (["show", "Tree", "--labels", "99"], "out of range"),
+        (["show", "Tree", "--strategies", "guidd"], "Did you mean 'guided'"),
+        (["best", "Tre"], "Did you mean 'Tree'"),
+    ],
+)
+def test_errors_without_tracebacks(command, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(command) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_list_show_and_best(tmp_path, capsys):
+    assert cli.main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in STUDIES)
+    assert (
+        cli.main(
+            ["show", "Graph", "--labels", "3", "--strategies", "uniform", "sequential-greedy", "--out", str(tmp_path)]
+        )
+        == 0
+    )
+    assert (tmp_path / "Graph-3.png").exists()
+    assert cli.main(["best", "Graph", "--learner", "uds"]) == 0
+    assert "optimal" in capsys.readouterr().out
+
+
+def test_interrupting_says_how_to_go_on(monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run_cells", interrupted)
+    assert cli.main(["run", "patterns"]) == 130
+    assert "run the same command to go on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", best_known())
+def test_best_known_returns_can_be_recomputed(key):
+    world, learner, labels = key.split("/")
+    entry = best_known()[key]
+    task = problem(world, {"learner": learner})
+    assert len(set(entry["ids"])) == int(labels)
+    assert task.performance(task.actions(entry["ids"])) == pytest.approx(entry["return"], abs=1e-9)
+    assert entry["certified"] == (entry["gap"] == 0)
+    assert entry["return"] + entry["gap"] <= allowed_returns(world)[1] + 1e-9
+
+
+def test_best_known_is_complete():
+    wanted = {f"{w}/{learner}/{b}" for w in WORLDS for learner in ("uds", "adapted") for b in budgets_of(w)}
+    assert wanted <= set(best_known())
+
+
+def test_verdicts():
+    ours, allowed = np.random.default_rng(0).normal(5, 1, 400), (0.0, 8.0)
+
+    def outcome(published, error, noise=0.0, **options):
+        return judge(published, error, ours, noise, allowed=allowed, **{"stochastic": True, **options}).outcome
+
+    assert outcome(5.2, 0.1) == "agrees"
+    assert outcome(5.5, 0.1) == "differs"
+    assert outcome(2.7, None) == "agrees"  # one run among ours
+    assert outcome(1.0, None) == "differs"
+    assert outcome(8.1, 0.1) == "impossible"
+    assert outcome(8.1, 0.1, noisy_mean=True) == "differs"
+    assert outcome(5.03, None, 0.02, stochastic=False) == ("agrees" if abs(ours.mean() - 5.03) < 0.08 else "differs")
+    verdict = judge(9.0, None, ours, 0.0, stochastic=False, allowed=allowed)
+    assert "0.000 to 8.000" in verdict.reason
+
+
+def test_statistics():
+    values = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 100.0])
+    summary = summarise(values, np.array([2.0, 2.0]))
+    assert summary.mean == values.mean()
+    assert summary.stderr == pytest.approx(values.std(ddof=1) / math.sqrt(8))
+    assert summary.iqm == 3.5
+    assert summary.low < summary.mean < summary.high
+    assert summary.improvement == pytest.approx((5 + 0.5) / 8)
+    assert summarise(np.array([3.0])).stderr == 0
+
+
+def test_patterns():
+    graph = pattern_states(WORLD_ROWS["Graph"].make())
+    assert np.flatnonzero(graph["on optimal paths"]).tolist() == [0, 1, 3, 5, 7, 9, 11, 13]
+    tree = pattern_states(WORLD_ROWS["Tree"].make())
+    assert np.flatnonzero(tree["on optimal paths"]).tolist() == [0, 1, 3, 7, 15]
+    trap = WORLD_ROWS["TwoRoomsTrap"].make()
+    assert 12 in trap.ids[pattern_states(trap)["at penalties"]]
+
+
+def test_combinations_cover_every_set():
+    cell = combinations.cells(1, "exact")[0]
+    (record,) = combinations.run_cell(cell)
+    assert record["tried"] == record["sets"] == math.comb(15, 3) == sum(record["heights"])
+    assert record["quantiles"][-1] == pytest.approx(7)
+
+
+def test_names_of_evolution_strategies():
+    agent = make_agent("es-8x15")
+    assert (agent.k, agent.m) == (8, 15)
+    assert BUDGETS["Tree"] == (3, 9, 15, 21, 27)
