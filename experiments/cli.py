@@ -10,6 +10,7 @@ import selectenv
 from agents.errors import SearchLimitError
 from experiments import bench, demo, report
 from experiments.best_known import best_known, update
+from experiments.cells import Cell
 from experiments.figures import selections_figure
 from experiments.protocol import BUDGETS, WORLDS
 from experiments.runner import run_cells
@@ -17,6 +18,8 @@ from experiments.store import DEFAULT_PATH, ResultsStore
 from experiments.studies import find_studies
 from experiments.study import Row, Study
 from experiments.tables import table
+from experiments.tensorboard_log import TensorBoardLog
+from experiments.tune import tune
 from selectenv.checks import check_int, check_name
 from selectenv.errors import OptionError, SelectEnvError
 
@@ -25,6 +28,7 @@ EXAMPLES = """examples:
   selectenv run heuristics-uds --jobs 2           run one; stop it at any time, run it again to go on
   selectenv run all --only Graph/guided           only one world, or one strategy in it
   selectenv compare heuristics-uds                ours beside the published figures, with verdicts
+  selectenv tune-guided my_module:my_world        search guided's schedule in a world of your own
   selectenv report                                one HTML file with all tables and figures
   selectenv show CliffWalk --labels 12            what the strategies label, drawn
   selectenv best CliffWalk                        the best label sets known, and what is proved of them
@@ -75,10 +79,16 @@ def _parser() -> argparse.ArgumentParser:
         if name == "run":
             command.add_argument("--jobs", type=int, default=1, help="local processes (default 1)")
             command.add_argument("--cluster", metavar="ADDRESS", help="address of a Dask scheduler to run on")
+            command.add_argument("--tensorboard", type=Path, metavar="DIR", help="log every run for TensorBoard")
     command = add("report", _report, "write everything stored as one HTML file")
     command.add_argument("--results", type=Path, default=DEFAULT_PATH, help=f"results file (default: {DEFAULT_PATH})")
     command.add_argument("--seeds", type=int, help="seeds that were run, if not the default ones")
     command.add_argument("--out", type=Path, default=Path("out/report.html"), help="file (default: out/report.html)")
+    command = add("tune-guided", _tune, "search guided's schedule with Optuna in a world, yours too")
+    command.add_argument("world", help="a known world, or module:function that makes a TabularWorld")
+    command.add_argument("--trials", type=int, default=50, help="schedules to try (default 50)")
+    command.add_argument("--seeds", type=int, default=10, help="datasets and episodes a schedule (default 10)")
+    command.add_argument("--storage", type=Path, help="keep the search in this file, to go on later")
     command = add("show", _show, "draw what the strategies label in a world")
     command.add_argument("world")
     command.add_argument("--labels", type=int, help="number of labels (default: the world's second published budget)")
@@ -102,7 +112,7 @@ def _chosen(name: str) -> list[Study]:
     return list(studies.values()) if name == "all" else [studies[check_name("study", name, [*studies, "all"])]]
 
 
-def _cells(study: Study, options: argparse.Namespace) -> list[object]:
+def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
     """Return the cells that are asked for."""
     check_name("solver", options.solver, ("exact", "sampled"))
     seeds = study.seeds if options.seeds is None else check_int("--seeds", options.seeds)
@@ -113,7 +123,7 @@ def _cells(study: Study, options: argparse.Namespace) -> list[object]:
         if strategy:
             check_name("strategy", strategy, sorted({cell.strategy for cell in cells}))
         cells = [cell for cell in cells if cell.world == world and strategy in ("", cell.strategy)]
-    return cells  # type: ignore[return-value]
+    return cells
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -122,17 +132,20 @@ def _list(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     check_int("--jobs", options.jobs)
+    watch = TensorBoardLog(options.tensorboard).log if options.tensorboard else None
     with ResultsStore(options.results) as store:
         for study in _chosen(options.study):
             cells = _cells(study, options)
-            done = run_cells(cells, study.run_cell, store, jobs=options.jobs, cluster=options.cluster, title=study.name)  # type: ignore[arg-type]
+            done = run_cells(
+                cells, study.run_cell, store, jobs=options.jobs, cluster=options.cluster, title=study.name, watch=watch
+            )
             print(f"{study.name}: {done} cells run, {len(cells) - done} were there already; {options.results}")
 
 
 def _compare(options: argparse.Namespace) -> None:
     for study in _chosen(options.study):
         with ResultsStore(options.results) as store:
-            results = store.results(_cells(study, options))  # type: ignore[arg-type]
+            results = store.results(_cells(study, options))
         if not results:
             raise OptionError(
                 f"there are no results of {study.name} in {options.results}: run `selectenv run {study.name}`"
@@ -152,6 +165,11 @@ def _report(options: argparse.Namespace) -> None:
     lines = [(name, c["agrees"], c["differs"], c["impossible"]) for name, c in verdicts.items()]
     print(table(("study", "agrees", "differs", "impossible"), lines))
     print(f"\nreport: {options.out}")
+
+
+def _tune(options: argparse.Namespace) -> None:
+    default, best, found = tune(options.world, options.trials, options.seeds, options.storage)
+    print(f"default schedule: {default:.4f}\nbest of {options.trials}: {best:.4f} with {found}")
 
 
 def comparison_table(rows: list[Row]) -> str:

@@ -1,5 +1,7 @@
 """Run cells: here, in local processes, or on a Dask cluster; every finished cell is stored at once."""
 
+import contextlib
+import io
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,14 +21,9 @@ RunCell = Callable[[Cell], list[Record]]
 
 
 def run_cells(
-    cells: list[Cell],
-    run_cell: RunCell,
-    store: ResultsStore,
-    *,
-    jobs: int = 1,
-    cluster: str | None = None,
-    title: str = "",
-) -> int:
+    cells: list[Cell], run_cell: RunCell, store: ResultsStore, *, jobs: int = 1, cluster: str | None = None,
+    title: str = "", watch: Callable[[Result], None] | None = None,
+) -> int:  # fmt: skip
     """Run the cells that the store does not have, and store them as they come.
 
     Args:
@@ -36,6 +33,7 @@ def run_cells(
         jobs: local processes; 1 runs in this one.
         cluster: address of a Dask scheduler to run on instead.
         title: shown beside the progress bar.
+        watch: is shown every result as it comes.
 
     Returns:
         How many cells were run.
@@ -51,6 +49,9 @@ def run_cells(
             with _executor(jobs, cluster) as execute:
                 for results in progress(execute(run_cell, chunks), len(chunks), title or "running"):
                     waiting += results
+                    if watch is not None:
+                        for result in results:
+                            watch(result)
                     if time.monotonic() - written > BATCH_SECONDS:
                         store.add(waiting)
                         waiting, written = [], time.monotonic()
@@ -64,7 +65,8 @@ def run_chunk(run_cell: RunCell, chunk: list[Cell]) -> list[Result]:
     results = []
     for cell in chunk:
         began = time.perf_counter()
-        records = run_cell(cell)
+        with contextlib.redirect_stderr(io.StringIO()):  # what a search says of itself would break the progress bar
+            records = run_cell(cell)
         results.append(Result(cell, records, time.perf_counter() - began))
     return results
 

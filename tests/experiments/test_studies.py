@@ -162,6 +162,41 @@ def test_list_show_and_best(tmp_path, capsys):
     assert "optimal" in capsys.readouterr().out
 
 
+def test_tensorboard_shows_performance_gap_calls_and_picture(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    results, logs = str(tmp_path / "r.sqlite"), tmp_path / "logs"
+    for study in ("heuristics-uds", "trained-uds"):
+        command = ["run", study, "--seeds", "1", "--only", "Graph/guided", "--results", results]
+        assert cli.main([*command, "--tensorboard", str(logs)]) == 0
+    (run,) = (logs / "heuristics-uds").rglob("events*")
+    events = EventAccumulator(str(run.parent))
+    events.Reload()
+    assert {"performance", "gap"} <= set(events.Tags()["scalars"])
+    assert [event.step for event in events.Scalars("performance")] == list(BUDGETS["Graph"])
+    assert events.Images("selection")[0].encoded_image_string[:4] == b"\x89PNG"
+    (first, *others) = sorted((logs / "trained-uds").rglob("events*"))
+    assert len(others) == 4
+    events = EventAccumulator(str(first.parent))
+    events.Reload()
+    assert "evaluator_calls" in events.Tags()["scalars"]
+
+
+def own_world():
+    return WORLD_ROWS["Graph"].make()
+
+
+def test_tuning_guided_in_an_own_world(tmp_path, capsys):
+    command = ["tune-guided", f"{__name__}:own_world", "--seeds", "1", "--storage", str(tmp_path / "study.log")]
+    for trials in ("2", "4", "4"):
+        assert cli.main([*command, "--trials", trials]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    default, best = float(lines[-2].split()[-1]), float(lines[-1].split()[3])
+    assert best >= default  # the default is the first trial
+    for wrong in ("no_module:world", f"{__name__}:BUDGETS", f"{__name__}:find_studies", "Grap"):
+        assert cli.main(["tune-guided", wrong, "--trials", "1"]) == 1
+
+
 def test_interrupting_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
