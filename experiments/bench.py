@@ -5,8 +5,10 @@ All figures come from one run, so that the ratios hold whatever the machine is d
 
 import argparse
 import resource
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +16,9 @@ import numpy as np
 import agents
 import selectenv
 from experiments.plain import plain_performance
+from experiments.runner import run_cells
+from experiments.store import ResultsStore
+from experiments.studies import find_studies
 from experiments.tables import table
 from selectenv.datasets import collect
 from selectenv.env import RewardSelectionEnv
@@ -176,16 +181,41 @@ def bench_agents() -> None:
     print(f"Peak memory of the whole run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
+def bench_studies(everything: bool) -> None:
+    """Print how long studies take from scratch, on all cores."""
+    studies, rows = find_studies(), []
+
+    def timed(names: Iterable[str], seeds: int | None, solver: str) -> float:
+        with tempfile.TemporaryDirectory() as folder, ResultsStore(Path(folder) / "results.sqlite") as store:
+            began = time.perf_counter()
+            for name in names:
+                study = studies[name]
+                run_cells(
+                    study.cells(seeds or study.seeds, solver), study.run_cell, store, jobs=thread_count(), title=name
+                )
+            return time.perf_counter() - began
+
+    rows.append(("heuristics-uds, 100 seeds", f"{timed(['heuristics-uds'], None, 'exact'):.0f}", "60"))
+    sampled = 50 * timed(["heuristics-uds"], 2, "sampled")
+    rows.append(("heuristics-uds, sampled, 100 seeds (50 times 2 seeds)", f"{sampled:.0f}", "3600"))
+    if everything:
+        rows.append(("all tabular studies", f"{timed(studies, None, 'exact'):.0f}", "1200"))
+    print("\nStudies from scratch\n")
+    print(table(("study", "seconds", "limit"), rows))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run everything."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out the searches")
+    parser.add_argument("--quick", action="store_true", help="leave out searches and studies")
+    parser.add_argument("--all-studies", action="store_true", help="time all studies too, about ten minutes")
     options = parser.parse_args(arguments)
     bench_plain(bench_sets())
     bench_steps()
     bench_parts()
     if not options.quick:
         bench_agents()
+        bench_studies(options.all_studies)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def play_cells(
     """
     strategies = tuple(strategies)
     return [
-        Cell(study, world, strategy, seed, {"variant": name, "solver": solver, **options})
+        Cell(study, world, strategy, seed, {"variant": name, "solver": solver, "budgets": BUDGETS[world], **options})
         for world in worlds
         for name, options in variants.items()
         for seed in range(seeds)
@@ -50,7 +50,7 @@ def run_play(cell: Cell) -> list[Record]:
     settings = cell.settings
     task = problem(cell.world, {"dataset_seed": cell.seed, "solver": settings["solver"], **settings.get("problem", {})})
     seen = int(task.dataset.labelable.sum())
-    budgets = tuple(b for b in BUDGETS[cell.world] if b <= seen)
+    budgets = tuple(b for b in settings["budgets"] if b <= seen)
     if not budgets:
         return []
     env = RewardSelectionEnv(task, budgets[-1], **settings.get("env", {}))

@@ -114,8 +114,13 @@ def _study_part(study: Study, results: list[Result], rows: list[Row], numbering:
     counts = count_verdicts(rows)
     summary = ", ".join(f"{n} {outcome}" for outcome, n in counts.items()) or "nothing was published"
     seconds = sum(result.seconds for result in results)
-    body = "".join(_row(row) for row in rows)
-    head = "".join(f'<th scope="col"><button type="button">{name}</button></th>' for name in COLUMNS)
+    lines = [_cells(row) for row in rows]
+    used = [i for i in range(len(COLUMNS)) if any(line[i] for line in lines)]  # columns without an entry are left out
+    head = "".join(f'<th scope="col"><button type="button">{COLUMNS[i]}</button></th>' for i in used)
+    body = ""
+    for row, line in zip(rows, lines, strict=True):
+        kind = row.verdict.outcome if row.verdict else "none"
+        body += f'<tr class="{kind}">' + "".join(f"<td>{line[i]}</td>" for i in used) + "</tr>"
     figures = "".join(_figure(title, figure, numbering) for title, figure in study.figures(results).items())
     made = f"{len(results):,} cells, {seconds:,.0f} s of computing. <code>selectenv run {study.name}</code>"
     table = (
@@ -129,7 +134,8 @@ def _study_part(study: Study, results: list[Result], rows: list[Row], numbering:
     )
 
 
-def _row(row: Row) -> str:
+def _cells(row: Row) -> list[str]:
+    """Return the entries of a row, as text."""
     ours = row.ours
     verdict = (
         ""
@@ -142,8 +148,7 @@ def _row(row: Row) -> str:
         f"{ours.low:.3f} to {ours.high:.3f}" if ours else "", ours.iqm if ours else None, row.gap,
         ours.improvement if ours else None, row.published, row.published_error, verdict,
     ]  # fmt: skip
-    kind = row.verdict.outcome if row.verdict else "none"
-    return f'<tr class="{kind}">' + "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>"
+    return [_cell(cell) for cell in cells]
 
 
 def _cell(value: Any) -> str:

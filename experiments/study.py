@@ -50,3 +50,5 @@ class Study:
     """Seeds by default."""
     figures: Callable[[list[Result]], dict[str, Any]] = no_figures
     """Title -> Matplotlib figure."""
+    place: int = 100
+    """Where it stands among the studies."""

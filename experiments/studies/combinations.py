@@ -82,4 +82,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return {"Returns of label sets of a size": figure}
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, 1, figures)
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, 1, figures, place=9)

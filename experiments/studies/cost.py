@@ -98,4 +98,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return {"Return against evaluator calls": figure}
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, SEEDS, figures)
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, SEEDS, figures, place=10)

@@ -17,4 +17,4 @@ def rows(results: list[Result]) -> list[Row]:
     return play_rows(results, table_lookup(TABLE))
 
 
-STUDY = Study(NAME, __doc__, cells, run_play, rows)
+STUDY = Study(NAME, __doc__, cells, run_play, rows, place=1)

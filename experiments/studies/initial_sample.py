@@ -20,7 +20,8 @@ def cells(seeds: int, solver: str) -> list[Cell]:
         n = BUDGETS[world][-1] if world == "Graph" else 50
         for ratio in RATIOS:
             settings = {"variant": f"initial {ratio:g}", "solver": solver, "env": {"initial_ratio": ratio}}
-            found += [Cell(NAME, world, "guided", seed, settings) for seed in range(seeds)]
+            guided = {**settings, "budgets": BUDGETS[world]}
+            found += [Cell(NAME, world, "guided", seed, guided) for seed in range(seeds)]
             found += [
                 Cell(NAME, world, strategy, seed, {**settings, "budget": budget})
                 for budget in BUDGETS[world]
@@ -57,4 +58,4 @@ def rows(results: list[Result]) -> list[Row]:
     return play_rows(results, lookup)
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows)
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, place=7)

@@ -21,7 +21,7 @@ PATTERNS = ("on optimal paths", "next to them", "at penalties")
 
 def cells(seeds: int, solver: str) -> list[Cell]:
     """Return a cell a world."""
-    return [Cell(NAME, world, "best known", 0, {"solver": solver}) for world in WORLDS]
+    return [Cell(NAME, world, "best known", 0, {"solver": solver, "budgets": BUDGETS[world]}) for world in WORLDS]
 
 
 def pattern_states(world: TabularWorld) -> dict[str, BoolArray]:
@@ -62,7 +62,7 @@ def run_cell(cell: Cell) -> list[Record]:
     patterns = pattern_states(selectenv.WORLDS[cell.world].make())
     task = problem(cell.world)
     records = []
-    for labels in BUDGETS[cell.world]:
+    for labels in cell.settings["budgets"]:
         entry = best_known()[f"{cell.world}/uds/{labels}"]
         chosen = task.actions(entry["ids"])
         for name, states in patterns.items():
@@ -101,4 +101,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return found
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, 1, figures)
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, 1, figures, place=11)

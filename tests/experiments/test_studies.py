@@ -95,8 +95,9 @@ def test_the_report_in_a_browser(results, tmp_path):
     cli.main(["report", "--seeds", "2", "--results", str(results), "--out", str(page)])
     probe = """<script>window.onerror = (m) => { document.body.dataset.error = m; };</script>"""
     check = """<script>
-      const table = document.querySelector("#heuristics-uds table"), head = table.tHead.rows[0].cells[5];
-      const column = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[5].textContent));
+      const table = document.querySelector("#heuristics-uds table"), heads = [...table.tHead.rows[0].cells];
+      const at = heads.findIndex(cell => cell.textContent === "ours"), head = heads[at];
+      const column = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[at].textContent));
       head.querySelector("button").click(); const up = column();
       head.querySelector("button").click(); const down = column();
       const sorted = up.every((v, i) => !i || up[i - 1] <= v) && down.every((v, i) => !i || down[i - 1] >= v);
