@@ -185,8 +185,11 @@ def _world_part(world: str, found: list[tuple[Study, list[Result], list[Row]]], 
 
 def _figure(title: str, figure: Any, numbering: Iterable[int]) -> str:
     """Return a figure as inline SVG whose ids are its own."""
+    import matplotlib
+
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg")
+    with matplotlib.rc_context({"svg.fonttype": "none"}):  # text stays text: smaller, and it can be read aloud
+        figure.savefig(buffer, format="svg")
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     prefix = f"f{next(iter(numbering))}-"
