@@ -37,7 +37,7 @@ EXAMPLES = """examples:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; return 0 if all went well, 1 for an error, 130 when interrupted."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         options.command(options)
     except SelectEnvError as error:
@@ -51,12 +51,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    top = argparse.ArgumentParser(
         prog="selectenv", description="Which rewards matter? Studies of reward selection.", epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, function: object, text: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text)
@@ -84,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--results", type=Path, default=DEFAULT_PATH, help=f"results file (default: {DEFAULT_PATH})")
     command.add_argument("--seeds", type=int, help="seeds that were run, if not the default ones")
     command.add_argument("--out", type=Path, default=Path("out/report.html"), help="file (default: out/report.html)")
+    command.add_argument("--csv", type=Path, help="write all rows to this file too")
     command = add("tune-guided", _tune, "search guided's schedule with Optuna in a world, yours too")
     command.add_argument("world", help="a known world, or module:function that makes a TabularWorld")
     command.add_argument("--trials", type=int, default=50, help="schedules to try (default 50)")
@@ -104,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
             name, lambda options, module=module: module.main(options.rest), (module.__doc__ or "").split("\n")[0]
         )
         command.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    return parser
+    return top
 
 
 def _chosen(name: str) -> list[Study]:
@@ -120,7 +122,7 @@ def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
     if options.only:
         world, _, strategy = options.only.partition("/")
         check_name("world", world, WORLDS)
-        if strategy:
+        if strategy and options.study != "all":  # a strategy of some studies may be asked of all
             check_name("strategy", strategy, sorted({cell.strategy for cell in cells}))
         cells = [cell for cell in cells if cell.world == world and strategy in ("", cell.strategy)]
     return cells
@@ -159,7 +161,7 @@ def _compare(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     seeds = None if options.seeds is None else check_int("--seeds", options.seeds)
     with ResultsStore(options.results) as store:
-        verdicts = report.build(store, options.out, seeds=seeds)
+        verdicts = report.build(store, options.out, seeds=seeds, csv_path=options.csv)
     if not verdicts:
         raise OptionError(f"there are no results in {options.results}: run `selectenv run all` first")
     lines = [(name, c["agrees"], c["differs"], c["impossible"]) for name, c in verdicts.items()]

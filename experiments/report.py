@@ -1,5 +1,6 @@
 """The report: one self-contained HTML file with every table, verdict and figure."""
 
+import csv
 import datetime
 import html
 import io
@@ -33,13 +34,16 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def build(store: ResultsStore, path: Path, *, seeds: int | None = None) -> dict[str, Counter[str]]:
+def build(
+    store: ResultsStore, path: Path, *, seeds: int | None = None, csv_path: Path | None = None
+) -> dict[str, Counter[str]]:
     """Write the report of everything stored; return the verdicts of each study.
 
     Args:
         store: the results.
         path: the file to write.
         seeds: seeds that were run, if not the default ones.
+        csv_path: where to write all rows as plain text too.
     """
     found: list[tuple[Study, list[Result], list[Row]]] = []
     for study in find_studies().values():
@@ -47,6 +51,13 @@ def build(store: ResultsStore, path: Path, *, seeds: int | None = None) -> dict[
         if results:
             found.append((study, results, study.rows(results)))
     verdicts = {study.name: count_verdicts(rows) for study, _, rows in found}
+    if csv_path is not None:
+        csv_path.parent.mkdir(parents=True, exist_ok=True)
+        with csv_path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(("study", *COLUMNS))
+            for study, _, rows in found:
+                writer.writerows((study.name, *map(html.unescape, _cells(row))) for row in rows)
     numbering = iter(range(1, 10_000))
     parts = [
         _headline(found),
@@ -112,7 +123,7 @@ def _winners(rows: list[Row]) -> str:
 def _study_part(study: Study, results: list[Result], rows: list[Row], numbering: Iterable[int]) -> str:
     """Return a study's table and figures."""
     counts = count_verdicts(rows)
-    summary = ", ".join(f"{n} {outcome}" for outcome, n in counts.items()) or "nothing was published"
+    summary = ", ".join(f"{outcome}: {n}" for outcome, n in counts.items()) or "nothing was published"
     seconds = sum(result.seconds for result in results)
     lines = [_cells(row) for row in rows]
     used = [i for i in range(len(COLUMNS)) if any(line[i] for line in lines)]  # columns without an entry are left out
@@ -191,7 +202,8 @@ def _figure(title: str, figure: Any, numbering: Iterable[int]) -> str:
     with matplotlib.rc_context({"svg.fonttype": "none"}):  # text stays text: smaller, and it can be read aloud
         figure.savefig(buffer, format="svg")
     svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = re.sub(r"\s+", " ", re.sub(r"(\d\.\d)\d+", r"\1", svg)).replace("> <", "><")  # a tenth of a point is enough
     prefix = f"f{next(iter(numbering))}-"
     svg = re.sub(r'\bid="', f'id="{prefix}', svg)
     svg = re.sub(r"url\(#", f"url(#{prefix}", svg)

@@ -1,6 +1,7 @@
 """The README is true: its snippets run and print what they say, its commands exist, its tables match the code."""
 
 import contextlib
+import csv
 import io
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 import agents
 import selectenv
+from experiments import cli
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -34,9 +36,25 @@ def test_snippets_run_and_print_what_they_say(code, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_make_targets_exist(command):
-    assert command.startswith("make ")
-    subprocess.run([*command.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
+def test_commands_exist(command):
+    program, *arguments = command.split()
+    if program == "make":
+        subprocess.run([program, *arguments, "--dry-run"], cwd=ROOT, check=True, capture_output=True)
+    else:
+        assert program == "selectenv"
+        assert callable(cli.parser().parse_args(arguments).command)
+
+
+def test_the_table_of_verdicts_is_that_of_the_full_run():
+    with (ROOT / "docs" / "results.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["verdict"]]
+    studies = ("heuristics-uds", "heuristics-adapted", "trained-uds", "trained-adapted")
+    for strategy in ("uniform", "visitation", "brute-force", "sequential-greedy"):
+        mine = [row["verdict"] for row in rows if row["strategy"] == strategy and row["study"] in studies]
+        agree = sum(verdict.startswith("agrees") for verdict in mine)
+        assert f"| {strategy} (UDS, adapted) | {agree} | {len(mine)} |" in README
+    assert not any(row["verdict"].startswith("impossible") for row in rows)
+    assert f"none of the {len(rows):,} is impossible" in README
 
 
 def test_every_environment_is_in_the_table():

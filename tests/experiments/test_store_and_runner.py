@@ -11,10 +11,12 @@ import time
 import numpy as np
 import pytest
 
+from experiments import cli
 from experiments.cells import Cell, Result
 from experiments.errors import ClusterError, StoreError, StoreInUseError
 from experiments.runner import run_cells
 from experiments.store import FORMAT, ResultsStore
+from experiments.studies import find_studies
 from selectenv.errors import OptionError
 from selectenv.streams import generator
 
@@ -107,6 +109,32 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path, jobs):
     with ResultsStore(tmp_path / "whole.sqlite") as store:
         run_cells(cells(), quick, store)
     assert content(path) == content(tmp_path / "whole.sqlite")
+
+
+def test_a_study_killed_at_random_moments_ends_as_an_undisturbed_one(tmp_path):
+    """The command itself, on a corner of a real study, killed three times while it works."""
+    rng = random.Random(1)
+    study = ["run", "heuristics-uds", "--only", "CliffWalk", "--seeds", "60"]
+
+    def stored(path):
+        with ResultsStore(path) as store:
+            cells = find_studies()["heuristics-uds"].cells(60, "exact")
+            return [(result.cell.key, result.records) for result in store.results(cells)]
+
+    path, counts = tmp_path / "killed.sqlite", [0]
+    command = [sys.executable, "-m", "experiments", *study, "--results", str(path), "--jobs", "2"]
+    for _ in range(3):
+        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+        wait_for(lambda: len(stored(path)) > counts[-1] or process.poll() is not None)
+        time.sleep(rng.random())
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        counts.append(len(stored(path)))
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert cli.main([*study, "--results", str(tmp_path / "whole.sqlite")]) == 0
+    assert len(stored(path)) == 420
+    assert stored(path) == stored(tmp_path / "whole.sqlite")
 
 
 def test_one_run_at_a_time(tmp_path):

@@ -1,5 +1,6 @@
 """Every study runs in small, is compared, and stands in the report; verdicts and statistics follow their rules."""
 
+import csv
 import math
 import re
 import shutil
@@ -71,7 +72,10 @@ def test_every_published_cell_has_a_place():
 
 def test_report(results, tmp_path, capsys):
     page = tmp_path / "deep" / "report.html"
-    assert cli.main(["report", "--seeds", "2", "--results", str(results), "--out", str(page)]) == 0
+    rows = tmp_path / "rows.csv"
+    assert cli.main(["report", "--seeds", "2", "--results", str(results), "--out", str(page), "--csv", str(rows)]) == 0
+    with rows.open() as file:
+        assert {row["study"] for row in csv.DictReader(file)} == set(STUDIES)
     text = page.read_text()
     for name in STUDIES:
         assert f'<section id="{name}">' in text
@@ -146,6 +150,14 @@ def test_errors_without_tracebacks(command, message, tmp_path, capsys, monkeypat
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert message in error
+
+
+def test_a_strategy_of_some_studies_can_be_asked_of_all(tmp_path, capsys):
+    results = str(tmp_path / "r.sqlite")
+    assert cli.main(["run", "all", "--only", "Graph/sequential-greedy", "--seeds", "1", "--results", results]) == 0
+    printed = capsys.readouterr().out
+    assert "trained-uds: 5 cells run" in printed
+    assert "heuristics-uds: 0 cells run" in printed
 
 
 def test_list_show_and_best(tmp_path, capsys):
