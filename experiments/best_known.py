@@ -32,6 +32,12 @@ def best_return(world: str, learner: str, labels: int) -> float:
     return float(entry["return"]) if entry else float("nan")
 
 
+def best_named(world: str, learner: str, labels: int) -> str:
+    """Say what the best set known earns, and who found it."""
+    entry = best_known().get(f"{world}/{learner}/{labels}")
+    return f"best known {entry['return']:.3f} by {entry['found_by']}" if entry else "no best set known"
+
+
 def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
     """Search anew and return an entry; the first of several equally good searches is named."""
     entry: dict[str, Any] = {}

@@ -196,7 +196,7 @@ def verdict_counts(rows: list[Row]) -> str:
     """Return how many published figures agree, strategy by strategy."""
     counts: dict[str, Counter[str]] = {}
     for row in rows:
-        if row.verdict is not None:
+        if row.verdict is not None and row.ours is not None:
             counts.setdefault(row.strategy, Counter())[row.verdict.outcome] += 1
     lines = [(name, c["agrees"], c["differs"], c["impossible"], c.total()) for name, c in counts.items()]
     return table(("strategy", "agrees", "differs", "impossible", "published figures"), lines)

@@ -79,7 +79,8 @@ def build(
 def count_verdicts(rows: Iterable[Row], only: Iterable[str] | None = None) -> Counter[str]:
     """Count the outcomes, of some strategies or of all."""
     wanted = None if only is None else set(only)
-    return Counter(row.verdict.outcome for row in rows if row.verdict and (wanted is None or row.strategy in wanted))
+    judged = (row for row in rows if row.verdict and row.ours)  # what was not enumerated is not judged
+    return Counter(row.verdict.outcome for row in judged if row.verdict and (wanted is None or row.strategy in wanted))
 
 
 def _headline(found: list[tuple[Study, list[Result], list[Row]]]) -> str:

@@ -9,12 +9,12 @@ import numpy as np
 import agents
 import selectenv
 from agents.errors import SearchLimitError
-from experiments.best_known import best_return
+from experiments.best_known import best_named, best_return
 from experiments.cells import Cell, Record, Result
 from experiments.protocol import WORLDS, allowed_returns, number, problem, published
 from experiments.statistics import summarise
 from experiments.study import Row
-from experiments.verdicts import judge
+from experiments.verdicts import Verdict, judge
 from selectenv.env import RewardSelectionEnv
 from selectenv.evaluators import RolloutReturns
 from selectenv.registration import TEST_SHARES
@@ -121,7 +121,8 @@ def trained_rows(results: list[Result], table: str, budgets: Mapping[str, Sequen
             error = number(theirs["test_stderr"]) if theirs and figure == "test" else None
             runs = [record for record in records if figure in record]
             if not runs:
-                rows.append(Row(world, labels, strategy, figure, None, None, mean, error, note=NOT_ENUMERATED))
+                verdict = Verdict(NOT_ENUMERATED, best_named(world, learner, labels))
+                rows.append(Row(world, labels, strategy, figure, None, None, mean, error, verdict, NOT_ENUMERATED))
                 continue
             ours = np.array([np.mean(record[figure]) for record in runs])
             summary = summarise(ours)

@@ -47,7 +47,7 @@ def test_commands_exist(command):
 
 def test_the_table_of_verdicts_is_that_of_the_full_run():
     with (ROOT / "docs" / "results.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["verdict"]]
+        rows = [row for row in csv.DictReader(file) if row["verdict"] and row["ours"] != "not enumerated"]
     studies = ("heuristics-uds", "heuristics-adapted", "trained-uds", "trained-adapted")
     for strategy in ("uniform", "visitation", "brute-force", "sequential-greedy"):
         mine = [row["verdict"] for row in rows if row["strategy"] == strategy and row["study"] in studies]

@@ -125,7 +125,7 @@ def test_a_study_killed_at_random_moments_ends_as_an_undisturbed_one(tmp_path):
     command = [sys.executable, "-m", "experiments", *study, "--results", str(path), "--jobs", "2"]
     for _ in range(3):
         process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
-        wait_for(lambda: len(stored(path)) > counts[-1] or process.poll() is not None)
+        wait_for(lambda running=process: len(stored(path)) > counts[-1] or running.poll() is not None)
         time.sleep(rng.random())
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
