@@ -121,8 +121,8 @@ def trained_rows(results: list[Result], table: str, budgets: Mapping[str, Sequen
             error = number(theirs["test_stderr"]) if theirs and figure == "test" else None
             runs = [record for record in records if figure in record]
             if not runs:
-                verdict = Verdict(NOT_ENUMERATED, best_named(world, learner, labels))
-                rows.append(Row(world, labels, strategy, figure, None, None, mean, error, verdict, NOT_ENUMERATED))
+                missing = Verdict(NOT_ENUMERATED, best_named(world, learner, labels))
+                rows.append(Row(world, labels, strategy, figure, None, None, mean, error, missing, NOT_ENUMERATED))
                 continue
             ours = np.array([np.mean(record[figure]) for record in runs])
             summary = summarise(ours)
