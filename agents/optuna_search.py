@@ -20,7 +20,7 @@ from selectenv.typing import IntArray
 if TYPE_CHECKING:
     import optuna
 
-SAMPLERS = ("tpe", "cmaes", "ga", "random")
+SAMPLERS = {"tpe": "TPESampler", "cmaes": "CmaEsSampler", "ga": "NSGAIISampler", "random": "RandomSampler"}
 MODES = ("scores", "swaps")
 
 
@@ -34,7 +34,8 @@ class OptunaSearch(TrainedAgent):
     trials: int = 200
     """Trials in all, each one evaluator call."""
     sampler: str = "tpe"
-    """"tpe", "cmaes", "ga" (NSGA-II's genetic algorithm) or "random"; ``sampler_options`` go to its constructor."""
+    """"tpe", "cmaes", "ga" (NSGA-II's genetic algorithm), "random", or the name of any class in `optuna.samplers`;
+    ``sampler_options`` go to its constructor."""
     mode: str = "scores"
     """"scores": one score a state, the top B are labelled. "swaps": exchanges from the greedy set."""
     swaps: int = 3
@@ -53,7 +54,8 @@ class OptunaSearch(TrainedAgent):
     def __post_init__(self) -> None:
         """Refuse options that make no search."""
         super().__post_init__()
-        check_name("sampler", self.sampler, SAMPLERS)
+        if not isinstance(self.sampler, str):
+            raise OptionError(f"sampler must be a name, not {self.sampler!r}")
         check_name("mode", self.mode, MODES)
         for option in ("trials", "swaps", "batch"):
             setattr(self, option, check_int(option, getattr(self, option)))
@@ -105,6 +107,9 @@ class OptunaSearch(TrainedAgent):
             from optuna.storages.journal import JournalFileBackend
         except ModuleNotFoundError:
             raise MissingExtraError("the optuna strategy needs Optuna: pip install 'selectenv[meta]'") from None
+        known = [*SAMPLERS, *(name for name in dir(optuna.samplers) if name.endswith("Sampler"))]
+        chosen = check_name("sampler", self.sampler, known)
+        maker: Any = getattr(optuna.samplers, SAMPLERS.get(chosen, chosen))
         task = self._task(training, base)
         name = self.study or f"{training.problem.dataset.spec.get('world', 'data')}-{training.budget}-{task}"
         verbosity = optuna.logging.get_verbosity()
@@ -125,15 +130,9 @@ class OptunaSearch(TrainedAgent):
         study.set_user_attr("task", task)
         for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
             study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # cut off when an earlier run was stopped
-        makers: dict[str, Any] = {
-            "tpe": optuna.samplers.TPESampler,
-            "cmaes": optuna.samplers.CmaEsSampler,
-            "ga": optuna.samplers.NSGAIISampler,
-            "random": optuna.samplers.RandomSampler,
-        }
         seed = int(seed_word(training.seed, "selection", self.name, task, len(study.trials))) % 2**32
         try:
-            study.sampler = makers[self.sampler](**{"seed": seed, **(self.sampler_options or {})})
+            study.sampler = maker(**{"seed": seed, **(self.sampler_options or {})})
         except (TypeError, ValueError) as error:
             raise OptionError(f"sampler_options do not fit the sampler {self.sampler!r}: {error}") from None
         return study

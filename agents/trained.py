@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from agents.agent import Info, Observation, RankingAgent, open_mask
 from agents.errors import NotTrainedError, SavedAgentError
+from selectenv.atomic import whole_file
 from selectenv.checks import check_int, is_int, is_real
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import OptionError
@@ -160,20 +160,10 @@ class TrainedAgent(RankingAgent):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write what was learned as JSON; the file is there whole or not at all."""
-        target = Path(path)
         text = json.dumps(self.memory, indent=1)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, target)
-        except BaseException:
-            Path(partial).unlink(missing_ok=True)
-            raise
-        return target
+        with whole_file(path) as file:
+            file.write(text.encode())
+        return Path(path)
 
     def remember(self, memory: dict[str, Any]) -> None:
         """Take over what an agent of this kind has saved."""

@@ -8,6 +8,7 @@ from typing import Any
 import agents
 from agents.progress import progress
 from experiments.protocol import BUDGETS, WORLDS, problem
+from selectenv.atomic import whole_file
 from selectenv.env import RewardSelectionEnv
 
 PATH = Path(__file__).parent / "best_known.json"
@@ -72,9 +73,8 @@ def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNER
             entries[key] = new
             improved += 1
             text = json.dumps({k: entries[k] for k in sorted(entries)}, indent=1)
-            partial = PATH.with_suffix(".partial")
-            partial.write_text(text + "\n")
-            partial.replace(PATH)
+            with whole_file(PATH) as file:
+                file.write(f"{text}\n".encode())
     best_known.cache_clear()
     return improved
 

@@ -23,6 +23,7 @@ from experiments.store import ResultsStore
 from experiments.studies import find_studies
 from experiments.study import Row, Study
 from experiments.verdicts import AGREES
+from selectenv.atomic import whole_file
 from selectenv.rendering import draw
 
 GATED = ("uniform", "visitation", "brute-force", "sequential-greedy")
@@ -69,10 +70,8 @@ def build(
     page = resources.files("experiments").joinpath("report.html").read_text()
     text = page.replace("<!-- links -->", links).replace("<!-- parts -->", "\n".join(parts))
     text = text.replace("<!-- versions -->", _colophon(found))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(text)
-    partial.replace(path)
+    with whole_file(path) as file:
+        file.write(text.encode())
     return verdicts
 
 

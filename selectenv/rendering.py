@@ -25,7 +25,8 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
     """Return the selection as plain text: grids as a map, other worlds row by row of their layout.
 
     A number is the order in which a state was labelled, an arrow (or the action's number) what the learned policy does
-    in a state without a label, "?" a state where it does not care, "-" a state the data never saw.
+    in a state without a label, "?" a state where it does not care, "-" a state the data never saw. Below them are the
+    learned values, in tenths of the largest.
     """
     layout = problem.layout
     learned = _learned(problem, labelled_at)
@@ -37,15 +38,32 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
             cells[x, y] = "-"
         else:
             cells[x, y] = _action_letter(layout, learned.policy[s])
-    cells.update({(x, y): MARK_LETTERS[kind] for x, y, kind in layout.marks})
-    width = max(len(cell) for cell in cells.values())
-    columns = sorted({x for x, _ in cells})
-    lines = [
-        " ".join(cells.get((x, y), "").rjust(width) for x in columns).rstrip() for y in sorted({y for _, y in cells})
-    ]
+    marks = {(x, y): MARK_LETTERS[kind] for x, y, kind in layout.marks}
+    largest = float(np.abs(learned.values).max())
+    tenths = {
+        (x, y): str(round(10 * value / largest) if largest else 0)
+        for (x, y), value in zip(layout.positions, learned.values, strict=True)
+    }
     spent = int((labelled_at > 0).sum())
     ids = ", ".join(str(problem.states[s]) for s in np.argsort(labelled_at) if labelled_at[s])
-    return "\n".join([f"{spent} states labelled, budget {budget}: {ids or 'none'}", *lines]) + "\n"
+    return (
+        "\n".join(
+            [
+                f"{spent} states labelled, budget {budget}: {ids or 'none'}",
+                *_map({**cells, **marks}),
+                f"learned values in tenths of {largest:.4g}",
+                *_map({**tenths, **marks}),
+            ]
+        )
+        + "\n"
+    )
+
+
+def _map(cells: dict[tuple[float, float], str]) -> list[str]:
+    """Return texts at their places, row by row."""
+    width = max(len(cell) for cell in cells.values())
+    columns, rows = sorted({x for x, _ in cells}), sorted({y for _, y in cells})
+    return [" ".join(cells.get((x, y), "").rjust(width) for x in columns).rstrip() for y in rows]
 
 
 def pixels(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> ByteArray:

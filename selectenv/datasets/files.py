@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from selectenv.atomic import whole_file
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import DatasetError, DatasetFileError
 
@@ -31,18 +31,9 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
         "spec": dict(dataset.spec),
         "digest": _digest(dataset),
     }
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), **dataset.arrays()}
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, target)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), **dataset.arrays()}
+    with whole_file(target) as file:
+        np.savez(file, **arrays)
     return target
 
 

@@ -250,7 +250,7 @@ def test_combinations_come_in_order(m, k):
 
 
 @pytest.mark.parametrize("mode", ["scores", "swaps"])
-@pytest.mark.parametrize("sampler", ["tpe", "cmaes", "ga", "random"])
+@pytest.mark.parametrize("sampler", ["tpe", "cmaes", "ga", "random", "QMCSampler"])
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_optuna_samplers(sampler, mode):
     agent, env = train("Graph", 3, "optuna", sampler=sampler, mode=mode, trials=12, batch=4)
@@ -318,6 +318,8 @@ def test_optuna_storages_that_are_none(tmp_path):
     for options in ({"storage": 5}, {"sampler_options": "bad"}):
         with pytest.raises(OptionError):
             agents.make("optuna", **options)
+    with pytest.raises(OptionError, match="Did you mean 'QMCSampler'"):
+        train("Graph", 3, "optuna", trials=2, sampler="QMCSample")
     with pytest.raises(OptionError, match="sampler_options"):
         train("Graph", 3, "optuna", trials=2, sampler_options={"bad": 1})
 
@@ -329,7 +331,7 @@ def test_optuna_storages_that_are_none(tmp_path):
         ("swap-search", {"calls": 0}), ("brute-force", {"limit": 0}), ("exact", {"seconds": 0}),
         ("exact", {"evaluations": 0}),
         ("brute-force", {"stop_at_best_possible": "no"}), ("reduced-brute-force", {"sizes": "x"}),
-        ("optuna", {"trials": 0}), ("optuna", {"sampler": "sobol"}),
+        ("optuna", {"trials": 0}), ("optuna", {"sampler": 3}),
         ("optuna", {"mode": "x"}), ("optuna", {"batch": True}),
     ],
 )  # fmt: skip

@@ -25,13 +25,17 @@ def test_text_shows_ids_and_order(name):
     ids = selectenv.make_problem(name, dataset_size=5000).states
     first, *rows = text.splitlines()
     assert first == f"2 states labelled, budget 2: {ids[10]}, {ids[3]}"
-    cells = " ".join(rows).split()
+    middle = next(i for i, row in enumerate(rows) if row.startswith("learned values"))
+    assert len(rows) == 2 * middle + 1
+    values = [int(cell) for cell in " ".join(rows[middle + 1 :]).split() if cell.lstrip("-").isdigit()]
+    assert len(values) == len(ids)
+    assert max(map(abs, values)) in (0, 10)
+    cells = " ".join(rows[:middle]).split()
     assert cells.count("1") == cells.count("2") == 1
 
 
 def test_text_of_two_rooms_is_a_map():
-    rows = play("TwoRooms", "ansi", [49]).splitlines()[1:]
-    assert len(rows) == 5
+    rows = play("TwoRooms", "ansi", [49]).splitlines()[1:6]
     assert rows[-1].endswith("> > > 1 G")
     assert [row.split()[5] for row in rows] == ["#", "#", ">", "#", "#"]
     assert set(rows[2].split()[:5]) == {">"}
