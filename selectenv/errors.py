@@ -51,6 +51,14 @@ class DatasetFileError(DatasetError):
     """A dataset file that is damaged, foreign, or of another format version."""
 
 
+class WeightsFileError(SelectEnvError, ValueError):
+    """A file of network weights that is damaged, foreign, or of another network."""
+
+
+class ResourceError(SelectEnvError, OSError):
+    """Too little memory or disk for what was asked; the message says how much is needed."""
+
+
 class PhaseError(SelectEnvError, RuntimeError):
     """Something that the test phase forbids."""
 

@@ -1,0 +1,153 @@
+"""MinAtar worlds (Young and Tian 2019, https://arxiv.org/abs/1903.03176): games of 10 x 10 pictures, many at once.
+
+The games are MinAtar's own, with its sticky actions, difficulty ramping and the actions that matter in a game. What
+would make two runs differ, or data mean something else than it says, is put right here:
+
+- a reset forgets the last action, which MinAtar keeps: a sticky action cannot reach over from the episode before;
+- an episode is cut after 5,000 steps; MinAtar knows no time limit;
+- Freeway's end after 2,500 frames is a cut too: nothing that the player sees has ended;
+- Seaquest's count of divers stays at 0 when six are brought home; MinAtar would make it -1, which looks like 0 but
+  lets the player surface for free.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from selectenv.checks import check_int, check_name, check_real
+from selectenv.errors import MissingExtraError, OptionError
+from selectenv.streams import Identity, generator
+from selectenv.typing import BoolArray, FloatArray, IntArray
+
+GAMES = ("Breakout", "Freeway", "Seaquest", "Asterix")
+SIDE = 10
+"""Pictures are SIDE x SIDE cells."""
+TIME_LIMIT = 5_000
+ENDS_BY_THE_CLOCK = ("Freeway",)
+
+
+@dataclass(frozen=True)
+class MinAtarWorld:
+    """One of the games: how it is played, not a game in progress."""
+
+    name: str
+    sticky: float = 0.1
+    """Probability that the action before is repeated instead."""
+    ramping: bool = True
+    """Whether the game grows harder with time."""
+    horizon: int = TIME_LIMIT
+    """Steps after which an episode is cut."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no game."""
+        check_name("game", self.name, GAMES)
+        check_real("sticky", self.sticky, "[0, 1]")
+        check_int("horizon", self.horizon)
+        if not isinstance(self.ramping, bool):
+            raise OptionError(f"ramping must be True or False, not {self.ramping!r}")
+
+    @cached_property
+    def action_set(self) -> tuple[int, ...]:
+        """MinAtar's own numbers of the actions that matter; ours are their places here."""
+        return tuple(int(action) for action in self.new_game().minimal_action_set())
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions that matter."""
+        return len(self.action_set)
+
+    @cached_property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the layers of a picture."""
+        return tuple(self.new_game().env.channels)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of a picture: rows, columns, channels."""
+        return SIDE, SIDE, len(self.channels)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that shapes the data a policy collects here."""
+        text = f"minatar 1 {self.name} {self.sticky} {self.ramping} {self.horizon}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def new_game(self) -> Any:
+        """Return a game of MinAtar's own kind.
+
+        Raises:
+            MissingExtraError: MinAtar is not installed.
+        """
+        try:
+            from minatar import Environment
+        except ImportError as error:
+            raise MissingExtraError(
+                f"{self.name} needs MinAtar ({error}): pip install 'selectenv[minatar]'"
+            ) from error
+        return Environment(self.name.lower(), sticky_action_prob=self.sticky, difficulty_ramping=self.ramping)
+
+
+class Moves(NamedTuple):
+    """What one step of many games brought."""
+
+    reward: FloatArray
+    """[games]"""
+    terminated: BoolArray
+    """[games] whether the episode ended by itself."""
+    truncated: BoolArray
+    """[games] whether it was cut."""
+    entered: BoolArray
+    """[games, 10, 10, channels] the pictures entered; where an episode is over, those of its last moment."""
+
+
+class Games:
+    """Many games of one world side by side; one that is over starts anew, and `pictures` shows all of them."""
+
+    def __init__(self, world: MinAtarWorld, count: int, seed: int = 0, *identity: Identity) -> None:
+        """Start ``count`` games; each has a random stream of its own, which follows from ``seed`` and ``identity``."""
+        self.world = world
+        self._actions = np.array(world.action_set).tolist()
+        self._games = [world.new_game() for _ in range(check_int("games", count))]
+        for number, game in enumerate(self._games):
+            game.seed(generator(seed, *identity, number).integers(2**32, size=8, dtype=np.uint32))
+        self._age = np.zeros(count, np.int64)
+        self.pictures: BoolArray = np.empty((count, *world.shape), bool)
+        """[games, 10, 10, channels] what the players see now."""
+        self.restart(range(count))
+
+    def __len__(self) -> int:
+        """Return the number of games."""
+        return len(self._games)
+
+    def restart(self, which: Sequence[int]) -> None:
+        """Start new episodes in some of the games."""
+        for i in which:
+            game = self._games[i]
+            game.last_action = 0
+            game.reset()
+            self._age[i] = 0
+            self.pictures[i] = game.env.state()
+
+    def step(self, actions: IntArray) -> Moves:
+        """Take one action in each game, and restart those whose episode is over."""
+        count, pictures, own = len(self._games), self.pictures, self._actions
+        reward, over = np.zeros(count), np.zeros(count, bool)
+        seaquest = self.world.name == "Seaquest"
+        for i, (game, action) in enumerate(zip(self._games, actions.tolist(), strict=True)):
+            reward[i], over[i] = game.act(own[action])
+            if seaquest and game.env.diver_count < 0:
+                game.env.diver_count = 0
+            pictures[i] = game.env.state()
+        self._age += 1
+        late = self._age >= self.world.horizon
+        cut = over | late if self.world.name in ENDS_BY_THE_CLOCK else late & ~over
+        finished = np.flatnonzero(over | late)
+        entered = pictures
+        if len(finished):
+            entered = pictures.copy()
+            self.restart(finished.tolist())
+        return Moves(reward, over & ~cut, cut, entered)
