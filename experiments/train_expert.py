@@ -17,7 +17,7 @@ import numpy as np
 
 from selectenv.atomic import whole_file
 from selectenv.checks import check_int
-from selectenv.domains.minatar import Games, MinAtarWorld
+from selectenv.domains.minatar import Games, MinAtarWorld, stream_keys
 from selectenv.errors import MissingExtraError, OptionError, WeightsFileError
 from selectenv.typing import FloatArray
 
@@ -31,7 +31,8 @@ try:
 except ImportError as error:
     raise MissingExtraError(f"training experts needs more ({error}): pip install 'selectenv[minatar,meta]'") from error
 
-from selectenv.networks import HIDDEN, SmallCnn, feature_layers, save_weights, to_tensor
+from selectenv.networks import HIDDEN, SmallCnn, as_arrays, feature_layers, to_tensor
+from selectenv.weights import load_weights, save_weights
 
 GAMES_AT_ONCE = 8
 CHECKPOINT_EVERY = 100_000
@@ -58,7 +59,7 @@ class GamesVecEnv(VecEnv):  # type: ignore[misc]
     def __init__(self, world: MinAtarWorld, count: int, seed: int) -> None:
         """Start ``count`` games."""
         rows, columns, channels = world.shape
-        self._games = Games(world, count, seed, "expert")
+        self._games = Games(world, stream_keys(count, seed, "expert"))
         super().__init__(
             count, gym.spaces.Box(0, 1, (channels, rows, columns), np.uint8), gym.spaces.Discrete(world.n_actions)
         )
@@ -119,7 +120,7 @@ class _Features(BaseFeaturesExtractor):  # type: ignore[misc]
 
 def episode_returns(world: MinAtarWorld, network: nn.Module, episodes: int, seed: int) -> FloatArray:
     """Return what the greedy policy of a network earns in so many episodes."""
-    games, total = Games(world, episodes, seed, "evaluation"), np.zeros(episodes)
+    games, total = Games(world, stream_keys(episodes, seed, "evaluation")), np.zeros(episodes)
     playing = np.ones(episodes, bool)
     with torch.inference_mode():
         while playing.any():
@@ -158,7 +159,9 @@ class _Keeper(BaseCallback):  # type: ignore[misc]
         returns = episode_returns(self._world, network, EVALUATION, self._seed + self.num_timesteps)
         mean, error = float(returns.mean()), float(returns.std(ddof=1) / len(returns) ** 0.5)
         if mean > max((point[1] for point in self.curve), default=-np.inf):
-            save_weights(self._folder / "best.npz", network, {"game": self._world.name, "steps": self.num_timesteps})
+            save_weights(
+                self._folder / "best.npz", as_arrays(network), {"game": self._world.name, "steps": self.num_timesteps}
+            )
         self.curve.append((self.num_timesteps, mean, error))
         self.logger.record("expert/return", mean)
         self.logger.dump(self.num_timesteps)
@@ -257,10 +260,9 @@ def finish(
     world: MinAtarWorld, folder: Path, curve: list[tuple[int, float, float]], seed: int, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Measure the best network over fresh episodes and write it with its card."""
-    from selectenv.networks import load_weights
-
+    arrays, best = load_weights(folder / "best.npz")
     network = SmallCnn(world.shape[2], world.n_actions)
-    best = load_weights(folder / "best.npz", network)
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
     returns = episode_returns(world, network, FINAL_EVALUATION, seed + 1_000_003)
     card = {
         "game": world.name,
@@ -276,5 +278,5 @@ def finish(
     }
     if not np.isfinite(returns).all():
         raise OptionError("the expert's returns are not finite")
-    save_weights(folder / f"{world.name.lower()}.npz", network, card)
+    save_weights(folder / f"{world.name.lower()}.npz", arrays, card)
     return card

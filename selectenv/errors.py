@@ -69,3 +69,7 @@ class NoEvaluatorError(SelectEnvError, RuntimeError):
 
 class MissingExtraError(SelectEnvError, gym_error.DependencyNotInstalled):
     """An optional dependency is not installed; the message names the extra."""
+
+
+class UnseenStatesWarning(UserWarning):
+    """The evaluation met mostly states that the data never saw."""

@@ -1,5 +1,6 @@
 """The evaluator: policy -> expected return in the true world; it counts every call."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.checks import as_array, check_int, check_real
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.domains.minatar import Games, MinAtarWorld, stream_keys
 from selectenv.domains.world import TabularWorld, longest_path
-from selectenv.errors import LabelError, NoEvaluatorError, OptionError, PhaseError
+from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, OptionError, PhaseError, UnseenStatesWarning
+from selectenv.kernels.pictures import draw_actions
 from selectenv.kernels.returns import returns_of_blocks
 from selectenv.kernels.sample import rollout_returns
 from selectenv.streams import generator, seed_word
@@ -121,6 +125,65 @@ class EnvironmentReturns:
                 if terminated or truncated:
                     break
         return total / self._episodes
+
+
+class GameReturns:
+    """Mean return of episodes of a MinAtar game; every policy meets the same random numbers.
+
+    Pictures that are not in the data are acted in at random: a table knows nothing of them. Where that is most of what
+    is met, returns say little about the policy, and a warning says so.
+    """
+
+    parallel = False
+
+    def __init__(self, world: MinAtarWorld, dataset: OfflineDataset, episodes: int, seed: int = 0) -> None:
+        """Play ``episodes`` episodes a policy over the states of ``dataset``.
+
+        Raises:
+            DatasetError: the data have no pictures of this game.
+        """
+        if dataset.pictures is None or dataset.pictures.shape != world.shape or dataset.n_actions != world.n_actions:
+            raise DatasetError(f"the dataset holds no pictures of {world.name}: collect it from the game")
+        self.world, self._ids, self._pictures = world, dataset.ids, dataset.pictures
+        self.shape = dataset.n_states, dataset.n_actions
+        self._keys = stream_keys(check_int("rollouts", episodes), seed, "evaluation")
+        self._games: Games | None = None
+
+    def episode_returns(self, policies: FloatArray, discount: float = 1.0) -> tuple[FloatArray, IntArray]:
+        """Return the returns [policies, episodes] of policies [policies, n, actions], and steps in all and unseen."""
+        count, episodes = len(policies), len(self._keys)
+        keys = np.tile(self._keys, (count, 1))
+        if self._games is None or len(self._games) < len(keys):
+            self._games = Games(self.world, keys)
+        else:
+            self._games.begin(keys)
+        games, total = self._games, np.zeros(len(keys))
+        playing, factor = np.arange(len(keys)), 1.0
+        steps = np.zeros(2, np.int64)
+        for step in range(self.world.horizon):
+            number = self._pictures.find(self._ids, games.pictures[playing])
+            actions = draw_actions(policies, playing // episodes, number, keys[playing, 0], step)
+            moves = games.step(actions, playing)
+            total[playing] += factor * moves.reward
+            steps += len(playing), np.count_nonzero(number < 0)
+            factor *= discount
+            playing = playing[~(moves.terminated | moves.truncated)]
+            if len(playing) == 0:
+                break
+        return total.reshape(count, episodes), steps
+
+    def returns(self, policies: FloatArray, discount: float) -> FloatArray:
+        """Return the mean returns [blocks, lanes] of policies [blocks, n, actions, lanes]."""
+        returns, (steps, unseen) = self.episode_returns(_one_by_one(policies), discount)
+        if unseen > 0.5 * steps:
+            warnings.warn(
+                f"{100 * unseen / steps:.0f} % of the pictures met in {self.world.name} are not in the data, where a "
+                "table can only act at random: use more data, or a learner that generalises",
+                UnseenStatesWarning,
+                stacklevel=2,
+            )
+        means: FloatArray = returns.mean(axis=1).reshape(len(policies), -1)
+        return means
 
 
 def _one_by_one(policies: FloatArray) -> FloatArray:

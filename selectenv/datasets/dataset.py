@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from selectenv.checks import as_array, check_int
+from selectenv.datasets.pictures import Pictures
 from selectenv.domains.world import TabularWorld, truth_values
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
 from selectenv.kernels.model import Model, build_model
@@ -46,6 +47,8 @@ class OfflineDataset:
     """[size] what labels reveal; None if there are no rewards at all."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     """How the data came about: world, mixture, size, seed."""
+    pictures: Pictures | None = field(default=None, repr=False)
+    """What each state looks like, where states are pictures; their ids are hashes of them."""
 
     def __post_init__(self) -> None:
         """Refuse arrays that compiled loops could stumble over."""
@@ -72,6 +75,8 @@ class OfflineDataset:
             raise DatasetError("ids must be integers or strings, sorted and without repetition")
         if (self.terminated & (self.next_state >= 0)).any():
             raise DatasetError("a transition that ended its episode has no next state: it must be -1")
+        if self.pictures is not None and len(self.pictures) != n:
+            raise DatasetError(f"there are {len(self.pictures)} pictures of {n} states")
 
     def __len__(self) -> int:
         """Return the number of transitions."""
@@ -233,6 +238,9 @@ class OfflineDataset:
         }
         if self.hidden_reward is not None:
             columns["hidden_reward"] = self.hidden_reward
+        if self.pictures is not None:
+            columns["pictures"] = self.pictures.words
+            columns["picture_shape"] = np.array([*self.pictures.shape, self.pictures.salt])
         return columns
 
     def _rewards(self) -> FloatArray:

@@ -4,21 +4,26 @@ import hashlib
 import json
 import os
 import re
+import struct
 import sys
 import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from selectenv.atomic import whole_file
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.pictures import Pictures
 from selectenv.errors import DatasetError, DatasetFileError
 
 FORMAT = "selectenv-dataset"
 VERSION = 1
+ALIGNMENT = 64
+MAPPED_BYTES = 1 << 20
+"""Arrays longer than this are not read into memory but mapped."""
 
 
 def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
@@ -32,8 +37,13 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
         "digest": _digest(dataset),
     }
     arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), **dataset.arrays()}
-    with whole_file(target) as file:
-        np.savez(file, **arrays)
+    with whole_file(target) as file, zipfile.ZipFile(file, "w") as bundle:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            gap = -(bundle.start_dir + 30 + len(member.filename) + 4) % ALIGNMENT
+            member.extra = struct.pack("<HH", 0xFFFF, gap) + bytes(gap)  # so that arrays can be mapped where they stand
+            with bundle.open(member, "w") as entry:
+                np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
     return target
 
 
@@ -44,8 +54,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
         DatasetFileError: the file is missing, damaged, of another kind or of a newer version.
     """
     try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = _read(Path(path))
         header = json.loads(str(arrays.pop("header")))
         if header["format"] != FORMAT:
             raise KeyError("format")
@@ -61,10 +70,15 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             f"{os.fspath(path)!r} has format version {version}; this release reads version {VERSION}"
         )
     try:
+        pictures = None
+        if "pictures" in arrays:
+            *shape, salt = arrays.pop("picture_shape").tolist()
+            pictures = Pictures(arrays.pop("pictures"), tuple(shape), salt)
         dataset = OfflineDataset(
             n_actions=int(header["n_actions"]),
             hidden_reward=arrays.pop("hidden_reward", None),
             spec=header["spec"],
+            pictures=pictures,
             **arrays,
         )
         intact = _digest(dataset) == digest
@@ -73,6 +87,36 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
     if not intact:
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: its content does not match its hash")
     return dataset
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the arrays of a file; long ones stay on disk and are mapped into memory where they are read."""
+    with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+        members = file.zip.infolist()
+        arrays = {}
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            long = member.file_size > MAPPED_BYTES and member.compress_type == zipfile.ZIP_STORED
+            arrays[name] = _map(path, raw, member) if long else file[name]
+    return arrays
+
+
+def _map(path: Path, raw: BinaryIO, member: zipfile.ZipInfo) -> Any:
+    """Return an array that stands uncompressed in a zip file, mapped read-only."""
+    raw.seek(member.header_offset)
+    local = raw.read(30)  # the fixed part of a local header; lengths of name and extra field close it
+    if len(local) != 30 or local[:4] != b"PK\x03\x04":
+        raise zipfile.BadZipFile(f"{member.filename} has no local header")
+    raw.seek(int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little"), os.SEEK_CUR)
+    version = np.lib.format.read_magic(raw)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read_header(raw)
+    if dtype.hasobject or fortran:
+        raise ValueError(f"{member.filename} is no plain array")
+    offset = raw.tell()
+    if offset % dtype.itemsize:  # written by another program
+        return np.fromfile(raw, dtype, int(np.prod(shape))).reshape(shape)
+    return np.asarray(np.memmap(path, dtype, "r", offset, shape))
 
 
 def _digest(dataset: OfflineDataset) -> str:

@@ -11,7 +11,7 @@ would make two runs differ, or data mean something else than it says, is put rig
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ import numpy as np
 from selectenv.checks import check_int, check_name, check_real
 from selectenv.errors import MissingExtraError, OptionError
 from selectenv.streams import Identity, generator
-from selectenv.typing import BoolArray, FloatArray, IntArray
+from selectenv.typing import BoolArray, FloatArray, IntArray, UintArray
 
 GAMES = ("Breakout", "Freeway", "Seaquest", "Asterix")
 SIDE = 10
@@ -85,9 +85,7 @@ class MinAtarWorld:
         try:
             from minatar import Environment
         except ImportError as error:
-            raise MissingExtraError(
-                f"{self.name} needs MinAtar ({error}): pip install 'selectenv[minatar]'"
-            ) from error
+            raise MissingExtraError(f"{self.name} needs MinAtar ({error}): pip install 'selectenv[minatar]'") from error
         return Environment(self.name.lower(), sticky_action_prob=self.sticky, difficulty_ramping=self.ramping)
 
 
@@ -104,50 +102,62 @@ class Moves(NamedTuple):
     """[games, 10, 10, channels] the pictures entered; where an episode is over, those of its last moment."""
 
 
+def stream_keys(count: int, seed: int, *identity: Identity) -> UintArray:
+    """Return the keys [count, 4] of as many random streams, which follow from ``seed`` and ``identity``."""
+    return np.array(
+        [generator(seed, *identity, number).integers(2**64, size=4, dtype=np.uint64) for number in range(count)]
+    )
+
+
 class Games:
     """Many games of one world side by side; one that is over starts anew, and `pictures` shows all of them."""
 
-    def __init__(self, world: MinAtarWorld, count: int, seed: int = 0, *identity: Identity) -> None:
-        """Start ``count`` games; each has a random stream of its own, which follows from ``seed`` and ``identity``."""
+    def __init__(self, world: MinAtarWorld, keys: UintArray) -> None:
+        """Start a game for each of ``keys``, which decide all that is left to chance in it; see `stream_keys`."""
         self.world = world
-        self._actions = np.array(world.action_set).tolist()
-        self._games = [world.new_game() for _ in range(check_int("games", count))]
-        for number, game in enumerate(self._games):
-            game.seed(generator(seed, *identity, number).integers(2**32, size=8, dtype=np.uint32))
-        self._age = np.zeros(count, np.int64)
-        self.pictures: BoolArray = np.empty((count, *world.shape), bool)
+        self._actions = list(world.action_set)
+        self._games = [world.new_game() for _ in keys]
+        self._age = np.zeros(len(keys), np.int64)
+        self.pictures: BoolArray = np.empty((len(keys), *world.shape), bool)
         """[games, 10, 10, channels] what the players see now."""
-        self.restart(range(count))
+        self.begin(keys)
 
     def __len__(self) -> int:
         """Return the number of games."""
         return len(self._games)
 
-    def restart(self, which: Sequence[int]) -> None:
-        """Start new episodes in some of the games."""
+    def begin(self, keys: UintArray) -> None:
+        """Start the first games anew, one for each of ``keys``."""
+        for game, key in zip(self._games, keys, strict=False):
+            game.seed(key.view(np.uint32))
+        self._restart(range(len(keys)))
+
+    def step(self, actions: IntArray, which: IntArray | None = None) -> Moves:
+        """Take one action in each game, or in those at ``which``, and restart those whose episode is over."""
+        chosen = np.arange(len(self)) if which is None else which
+        pictures, own, games = self.pictures, self._actions, self._games
+        reward, over = np.zeros(len(chosen)), np.zeros(len(chosen), bool)
+        seaquest = self.world.name == "Seaquest"
+        for k, (i, action) in enumerate(zip(chosen.tolist(), actions.tolist(), strict=True)):
+            game = games[i]
+            reward[k], over[k] = game.act(own[action])
+            if seaquest and game.env.diver_count < 0:
+                game.env.diver_count = 0
+            pictures[i] = game.env.state()
+        self._age[chosen] += 1
+        late = self._age[chosen] >= self.world.horizon
+        cut = over | late if self.world.name in ENDS_BY_THE_CLOCK else late & ~over
+        entered = pictures if which is None else pictures[chosen]
+        finished = chosen[over | late]
+        if len(finished):
+            entered = entered.copy()
+            self._restart(finished.tolist())
+        return Moves(reward, over & ~cut, cut, entered)
+
+    def _restart(self, which: Iterable[int]) -> None:
         for i in which:
             game = self._games[i]
             game.last_action = 0
             game.reset()
             self._age[i] = 0
             self.pictures[i] = game.env.state()
-
-    def step(self, actions: IntArray) -> Moves:
-        """Take one action in each game, and restart those whose episode is over."""
-        count, pictures, own = len(self._games), self.pictures, self._actions
-        reward, over = np.zeros(count), np.zeros(count, bool)
-        seaquest = self.world.name == "Seaquest"
-        for i, (game, action) in enumerate(zip(self._games, actions.tolist(), strict=True)):
-            reward[i], over[i] = game.act(own[action])
-            if seaquest and game.env.diver_count < 0:
-                game.env.diver_count = 0
-            pictures[i] = game.env.state()
-        self._age += 1
-        late = self._age >= self.world.horizon
-        cut = over | late if self.world.name in ENDS_BY_THE_CLOCK else late & ~over
-        finished = np.flatnonzero(over | late)
-        entered = pictures
-        if len(finished):
-            entered = pictures.copy()
-            self.restart(finished.tolist())
-        return Moves(reward, over & ~cut, cut, entered)

@@ -7,6 +7,8 @@ lead where nothing is known, are left out: what lies beyond is worth 0.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from selectenv.kernels.compiled import kernel
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
@@ -38,6 +40,8 @@ class Model(NamedTuple):
     """Whether one sweep in `order` is exact."""
     slot: Int32Array
     """[n, n] by place in `order`: where an entry lives that elimination may touch, else -1; empty if n is large."""
+    component: Int32Array
+    """[components + 1] into `order`: states that lead back to each other, those they lead into first; one if n is small."""
 
     @property
     def n_states(self) -> int:
@@ -130,6 +134,17 @@ def _slots(order: Int32Array, source: IntArray, target: IntArray) -> Int32Array:
     return slot
 
 
+def _by_component(order: Int32Array, source: IntArray, target: IntArray) -> tuple[Int32Array, Int32Array]:
+    """Return the order with components together, those they lead into first, and where each component starts."""
+    n = len(order)
+    graph = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(n, n))
+    number = connected_components(graph, directed=True, connection="strong")[1]
+    if (number[source] < number[target]).any():  # the numbering is SciPy's own: trust it only if it is the right way
+        number[:] = 0
+    order = order[np.argsort(number[order], kind="stable")]
+    return order, np.append(np.flatnonzero(np.diff(number[order], prepend=-1)), n).astype(np.int32)
+
+
 def build_model(
     n_states: int,
     n_actions: int,
@@ -180,6 +195,9 @@ def build_model(
         source[backwards].astype(np.int32),
         ends,
     )
+    component = np.array([0, n_states], np.int32)
+    if n_states > ELIMINATION_LIMIT:
+        order, component = _by_component(order, source, target)
     return Model(
         first_choice=_ranges(kept // n_actions, n_states).astype(np.int32),
         action=(kept % n_actions).astype(np.int32),
@@ -191,6 +209,7 @@ def build_model(
         order=order,
         acyclic=bool(acyclic),
         slot=_slots(order, source, target),
+        component=component,
     )
 
 

@@ -6,9 +6,6 @@ from selectenv.kernels.compiled import kernel
 from selectenv.kernels.model import Model
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
-MASS_LEFT = 1e-9
-"""The forward direction stops when less than this share of the start's mass is still under way."""
-
 
 @kernel
 def eliminated_visits(model: Model, policy: FloatArray, start: FloatArray, gamma: float) -> FloatArray:
@@ -42,32 +39,6 @@ def eliminated_visits(model: Model, policy: FloatArray, start: FloatArray, gamma
             visits[k] -= matrix[k, j] * visits[j]
         visits[k] /= matrix[k, k]
     return visits
-
-
-@kernel
-def carried_visits(
-    model: Model, policy: FloatArray, start: FloatArray, gamma: float, rounds: int
-) -> tuple[FloatArray, float]:
-    """Return the same by carrying the mass forward, at most so many rounds, and the mass still under way."""
-    n = len(start)
-    visits = start.copy()
-    now = start.copy()
-    following = np.empty(n)
-    for _ in range(rounds):
-        following[:] = 0.0
-        for s in range(n):
-            if now[s] == 0.0:
-                continue
-            for choice in range(model.first_choice[s], model.first_choice[s + 1]):
-                mass = gamma * now[s] * policy[s, model.action[choice]]
-                if mass > 0.0:
-                    for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
-                        following[model.next_state[k]] += mass * model.probability[k]
-        visits += following
-        now, following = following, now
-        if now.sum() <= MASS_LEFT:
-            break
-    return visits, now.sum()
 
 
 @kernel

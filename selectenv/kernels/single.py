@@ -1,21 +1,24 @@
 """One label set or one policy at a time, in a model of any size.
 
-Small models go through the same compiled loops as batches do. Large ones are swept until the error is surely below the
-tie tolerance; where that takes too long (much discounting left, large rewards), policy iteration with a sparse
-factorisation finishes the work.
+Small models go through the same compiled loops as batches do. Large ones are swept, component by component, until the
+error is surely below the tie tolerance; where that takes too long (much discounting left, large rewards), policy
+iteration with a sparse factorisation finishes the component.
 """
 
 import numpy as np
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
+from selectenv.kernels.components import best_choices, pushed_visits, solve_components
 from selectenv.kernels.model import ELIMINATION_LIMIT, Model
-from selectenv.kernels.occupancy import MASS_LEFT, carried_visits, eliminated_visits
-from selectenv.kernels.solve import SWITCH_GAIN, greedy, improve, learn_blocks, reward_scale, sweep, tie_tolerance
-from selectenv.typing import BoolArray, FloatArray
+from selectenv.kernels.occupancy import eliminated_visits
+from selectenv.kernels.solve import SWITCH_GAIN, greedy, learn_blocks, reward_scale, tie_tolerance
+from selectenv.typing import BoolArray, FloatArray, Int32Array
 
 SWEEPS = 300
-"""Sweeps, or rounds of carrying mass forward, before a large model is factorised."""
+"""Sweeps before a component is factorised."""
+MASS_LEFT = 1e-9
+"""Mass that goes round in a component is no longer followed when less than this share of it is left."""
 
 
 def in_lanes(model: Model) -> bool:
@@ -35,42 +38,47 @@ def learn_one(
     if in_lanes(model):
         learn_blocks(model, label[None], gamma, impute, truncated, behaviour, values[None], q[None], policy[None])
     else:
-        labels, scratch = label[:, None].astype(np.float64), np.empty((3, 1))
         tie = tie_tolerance(model, gamma, impute)
         enough = 0.1 * tie * (1.0 - gamma)  # a change of c leaves an error of at most c gamma / (1 - gamma)
-        for i in range(SWEEPS):
-            if sweep(model, labels, gamma, impute, truncated, i % 2 == 1, values, scratch) <= enough:
+        rule, component = (label, gamma, impute, truncated), 0
+        while True:
+            component = solve_components(model, *rule, enough, SWEEPS, component, values[:, 0])
+            if component < 0:
                 break
-        else:
-            _iterate_policies(model, labels, gamma, impute, truncated, values, scratch)
-        greedy(model, labels, gamma, impute, truncated, tie, behaviour, values, q, policy, scratch)
+            _iterate_policies(model, *rule, model.order[slice(*model.component[component : component + 2])], values)
+            component += 1
+        labels = label[:, None].astype(np.float64)
+        greedy(model, labels, gamma, impute, truncated, tie, behaviour, values, q, policy, np.empty((3, 1)))
     return values[:, 0], q[:, :, 0], policy[:, :, 0]
 
 
 def _iterate_policies(
     model: Model,
-    labels: FloatArray,
+    label: BoolArray,
     gamma: float,
     impute: float,
     truncated: bool,
+    members: Int32Array,
     values: FloatArray,
-    scratch: FloatArray,
 ) -> None:
-    """Improve and evaluate until no action gains, in place; values start near the solution."""
-    n = model.n_states
-    choice = model.first_choice[:-1, None].astype(np.int32)
-    acting = np.diff(model.first_choice) > 0
-    if truncated:
-        acting &= labels[:, 0] > 0
+    """Improve and evaluate the states of a component until no action gains, in place; values start near the solution."""
+    acting = np.diff(model.first_choice)[members] > 0
+    members = members[acting & (label[members] | (not truncated))]
+    place = np.full(model.n_states, -1)
+    place[members] = np.arange(len(members))
+    choices = model.first_choice[members]
     margin = 0.0
-    while improve(model, labels, gamma, impute, values, margin, choice, scratch) or margin == 0.0:
-        taken = np.where(acting, choice[:, 0], 0)
-        seen = acting & model.seen[taken]
-        reward = np.where(seen, np.where(labels[:, 0] > 0, model.reward[taken], impute), 0.0)
-        chosen = np.zeros(len(model.action))
-        chosen[taken[seen]] = 1.0
-        chain = _transposed_chain(model, chosen)
-        values[:, 0] = splu((eye_array(n) - gamma * chain.T).tocsc()).solve(reward)
+    while best_choices(model, members, label, gamma, impute, values[:, 0], margin, choices) or margin == 0.0:
+        outcomes = np.diff(model.first_outcome)[choices]
+        row = np.repeat(np.arange(len(members)), outcomes)
+        entry = np.repeat(model.first_outcome[choices] - np.cumsum(outcomes) + outcomes, outcomes) + np.arange(len(row))
+        weight, following = gamma * model.probability[entry], model.next_state[entry]
+        inside = place[following] >= 0
+        reward = np.where(label[members], model.reward[choices], impute) * model.seen[choices]
+        beyond = np.where(inside, 0.0, weight * values[following, 0])
+        chain = csc_array((weight[inside], (row[inside], place[following[inside]])), shape=(len(members),) * 2)
+        right = reward + np.bincount(row, beyond, len(members))
+        values[members, 0] = splu((eye_array(len(members)) - chain).tocsc()).solve(right)
         margin = SWITCH_GAIN * reward_scale(model, impute)
 
 
@@ -82,18 +90,6 @@ def occupancy(model: Model, policy: FloatArray, start: FloatArray, gamma: float)
     if model.n_states <= ELIMINATION_LIMIT:
         visits = eliminated_visits(model, policy, start, gamma)
     else:
-        visits, left = carried_visits(model, policy, start, gamma, SWEEPS)
-        if left > MASS_LEFT:
-            state = np.repeat(np.arange(model.n_states), np.diff(model.first_choice))
-            chain = _transposed_chain(model, policy[state, model.action])
-            visits = splu((eye_array(model.n_states) - gamma * chain).tocsc()).solve(start)
+        visits = pushed_visits(model, policy, start, gamma, MASS_LEFT)
     share: FloatArray = visits / visits.sum()
     return share
-
-
-def _transposed_chain(model: Model, weight: FloatArray) -> csc_array:
-    """Return P^T of the chain that takes every choice with the given weight [choices]."""
-    per_choice = np.diff(model.first_outcome)
-    state = np.repeat(np.arange(model.n_states), np.diff(model.first_choice))
-    share = np.repeat(weight, per_choice) * model.probability
-    return csc_array((share, (model.next_state, np.repeat(state, per_choice))), shape=(model.n_states, model.n_states))

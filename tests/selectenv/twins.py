@@ -114,3 +114,18 @@ class SplitMix:
         cumulative = np.cumsum(probabilities)
         cumulative[-1] = 1.0
         return int(np.argmax(cumulative > self.unit()))
+
+
+def in_components(model):
+    """The model as a large one: its states in components, those that components lead into first; by plain search."""
+    n = model.n_states
+    reach = np.eye(n, dtype=bool)
+    state = np.repeat(np.arange(n), np.diff(model.first_choice))
+    reach[np.repeat(state, np.diff(model.first_outcome)), model.next_state] = True
+    for k in range(n):
+        reach |= reach[:, [k]] & reach[[k]]
+    together = reach & reach.T
+    members = {tuple(np.flatnonzero(row)) for row in together}
+    ordered = sorted(members, key=lambda part: (reach[part[0]].sum(), part))  # what is reached reaches no more
+    order = np.array([s for part in ordered for s in part], np.int32)
+    return model._replace(order=order, component=np.cumsum([0, *map(len, ordered)]).astype(np.int32))

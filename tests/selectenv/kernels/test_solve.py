@@ -54,6 +54,7 @@ def test_large_models_agree_with_small_ones(world, seed, adapted, exclude, sweep
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(single, "in_lanes", lambda model: False)
         patch.setattr(single, "SWEEPS", sweeps)
+        patch.setitem(learner.__dict__, "_model", twins.in_components(learner._model))
         large = learner.learn(label)
     np.testing.assert_allclose(small.values, large.values, atol=1e-9)
     np.testing.assert_array_equal(small.policy, large.policy)

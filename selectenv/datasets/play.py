@@ -1,0 +1,147 @@
+"""Collect a dataset from a MinAtar game with a mixture of its expert and chance."""
+
+from typing import Any
+
+import numpy as np
+
+from selectenv.checks import check_int, check_name, check_real
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.files import cache_folder
+from selectenv.datasets.pictures import Pictures, deduplicate
+from selectenv.domains.expert import MIXTURES
+from selectenv.domains.minatar import Games, MinAtarWorld, stream_keys
+from selectenv.domains.minatar_experts import Expert
+from selectenv.errors import DatasetError
+from selectenv.kernels.pictures import find_rows, pack
+from selectenv.resources import require_disk, require_memory
+from selectenv.streams import generator
+from selectenv.typing import Int32Array, IntArray, UintArray
+
+SCALES = {"laptop": 200_000, "paper": 1_000_000}
+"""Transitions of a dataset, by name; the published data have those of "paper"."""
+GAMES_AT_ONCE = 128
+
+
+def play_spec(
+    world: MinAtarWorld, *, expert_share: float, mixture: str, expert: Expert | None, size: int, seed: int
+) -> dict[str, Any]:
+    """Return what a dataset follows from, ready for JSON; the expert may be left out where it has no share."""
+    check_int("dataset_size", size, error=DatasetError)
+    check_int("dataset_seed", seed, 0)
+    check_real("expert_share", expert_share, "[0, 1]")
+    check_name("mixture", mixture, MIXTURES)
+    return {
+        "world": world.name,
+        "world_fingerprint": world.fingerprint,
+        "expert_share": float(expert_share),
+        "mixture": mixture,
+        "expert": "none" if expert is None else expert.fingerprint,
+        "size": int(size),
+        "seed": int(seed),
+    }
+
+
+def collect_play(world: MinAtarWorld, spec: dict[str, Any], expert: Expert | None) -> OfflineDataset:
+    """Collect the dataset of a `play_spec` with its expert: the same spec gives the same data.
+
+    Raises:
+        ResourceError: too little memory or disk; nothing was started.
+    """
+    require_room(world, spec["size"])
+    identity = [value for key, value in spec.items() if key not in ("world", "seed")]
+    rng = generator(spec["seed"], "mixture", *identity)
+    count = min(GAMES_AT_ONCE, spec["size"])
+    games = Games(world, stream_keys(count, spec["seed"], "dataset", *identity))
+    record = _Record(world, count, -(-spec["size"] // count))
+    for step in range(record.steps):
+        action = _mixed_actions(games, expert, spec["expert_share"], spec["mixture"], rng)
+        record.before(step, games, action)
+        record.after(step, games.step(action))
+    return record.dataset(games, spec)
+
+
+def require_room(world: MinAtarWorld, size: int) -> None:
+    """Raise `ResourceError` unless there is room for so many transitions in memory and in the cache."""
+    bits = int(np.prod(world.shape))
+    picture, columns, sorting = 8 * -(-bits // 64), 23, 64
+    what = f"collecting {size:,} transitions of {world.name}"
+    require_memory(size * (2 * picture + 2 * columns + sorting), what)
+    require_disk(size * (picture + columns), cache_folder(), what)
+
+
+def _mixed_actions(
+    games: Games, expert: Expert | None, share: float, mixture: str, rng: np.random.Generator
+) -> IntArray:
+    """Draw what each game does next: what the expert would, or any action, or any other one."""
+    count, n_actions = len(games), games.world.n_actions
+    follow, other = rng.random(count) < share, rng.integers(n_actions, size=count)
+    skip = rng.integers(n_actions - 1, size=count)
+    if expert is None:
+        return other
+    asked = np.flatnonzero(follow) if mixture == "all" else np.arange(count)
+    action = other
+    if len(asked):
+        wise = expert.actions(games.pictures[asked])
+        if mixture == "non-expert":
+            wise = np.where(follow, wise, skip + (skip >= wise))
+        action[asked] = wise
+    return action
+
+
+class _Record:
+    """What many games brought, step by step: [steps, games] while it grows, game after game in the dataset."""
+
+    def __init__(self, world: MinAtarWorld, count: int, steps: int) -> None:
+        self.steps = steps
+        shape = steps, count
+        self._pictures: UintArray = np.empty((*shape, -(-int(np.prod(world.shape)) // 64)), np.uint64)
+        self._action = np.empty(shape, np.int32)
+        self._reward = np.empty(shape)
+        self._terminated, self._truncated = np.zeros(shape, bool), np.zeros(shape, bool)
+        self._cut: dict[tuple[int, int], UintArray] = {}
+
+    def before(self, step: int, games: Games, action: IntArray) -> None:
+        """Note what the games look like and what is done."""
+        self._pictures[step], self._action[step] = pack(games.pictures), action
+
+    def after(self, step: int, moves: Any) -> None:
+        """Note what came of it; what a cut episode would have gone on from is seen nowhere else."""
+        self._reward[step], self._terminated[step], self._truncated[step] = moves[:3]
+        for game in np.flatnonzero(moves.truncated):
+            self._cut[step, game] = pack(moves.entered[game : game + 1])[0]
+
+    def dataset(self, games: Games, spec: dict[str, Any]) -> OfflineDataset:
+        """Return the transitions, game after game; where a game is left, its episode is cut."""
+        size, world = spec["size"], games.world
+        for game in range(len(games)):
+            if not (self._terminated[-1, game] or self._truncated[-1, game]):
+                self._cut[self.steps - 1, game] = pack(games.pictures[game : game + 1])[0]
+                self._truncated[-1, game] = True
+        words = np.ascontiguousarray(self._pictures.swapaxes(0, 1)).reshape(-1, self._pictures.shape[2])[:size]
+        del self._pictures
+        action, reward, terminated, truncated = (
+            np.ascontiguousarray(column.T).ravel()[:size]
+            for column in (self._action, self._reward, self._terminated, self._truncated)
+        )
+        ids, state, place, salt = deduplicate(words)
+        known = words[place]
+        following: Int32Array = np.append(state[1:], np.int32(-1))
+        if size < len(self._reward) * len(games) and not (terminated[-1] or truncated[-1]):  # the last game is shorter
+            truncated[-1] = True
+        for (step, game), picture in self._cut.items():
+            if game * self.steps + step < size:
+                following[game * self.steps + step] = find_rows(picture[None], np.uint64(salt), ids, known)[0]
+        following[terminated] = -1
+        return OfflineDataset(
+            ids=ids,
+            n_actions=world.n_actions,
+            state=state,
+            action=action,
+            next_state=following,
+            terminated=terminated,
+            truncated=truncated,
+            episode_start=np.concatenate([[True], (terminated | truncated)[:-1]]),
+            hidden_reward=reward,
+            spec=spec,
+            pictures=Pictures(known, world.shape, salt),
+        )

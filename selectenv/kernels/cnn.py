@@ -1,0 +1,63 @@
+"""The small network of the MinAtar worlds, forwards only: few cells of a picture are set, and many units are silent.
+
+One picture at a time, always in the same order of operations: the result does not depend on what else is in the batch.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from selectenv.kernels.compiled import kernel
+from selectenv.typing import BoolArray, Float32Array
+
+
+class Layers(NamedTuple):
+    """The weights, laid out for the loops below."""
+
+    filters: Float32Array
+    """[channels, 3, 3, filters]"""
+    filter_bias: Float32Array
+    """[filters]"""
+    hidden: Float32Array
+    """[rows, columns, filters, hidden] of the filtered picture."""
+    hidden_bias: Float32Array
+    """[hidden]"""
+    output: Float32Array
+    """[hidden, outputs]"""
+    output_bias: Float32Array
+    """[outputs]"""
+
+
+@kernel
+def outputs(layers: Layers, pictures: BoolArray) -> Float32Array:
+    """Return the outputs [batch, outputs] for pictures [batch, rows, columns, channels]."""
+    batch, rows, columns, channels = pictures.shape
+    n_filters = len(layers.filter_bias)
+    filtered = np.empty((rows - 2, columns - 2, n_filters), np.float32)
+    out = np.empty((batch, len(layers.output_bias)), np.float32)
+    hidden = np.empty(len(layers.hidden_bias), np.float32)
+    for i in range(batch):
+        filtered[:] = layers.filter_bias
+        for r in range(rows):
+            for c in range(columns):
+                for k in range(channels):
+                    if pictures[i, r, c, k]:
+                        for dr in range(max(0, r - rows + 3), min(3, r + 1)):
+                            for dc in range(max(0, c - columns + 3), min(3, c + 1)):
+                                for f in range(n_filters):
+                                    filtered[r - dr, c - dc, f] += layers.filters[k, dr, dc, f]
+        hidden[:] = layers.hidden_bias
+        for r in range(rows - 2):
+            for c in range(columns - 2):
+                for f in range(n_filters):
+                    value = filtered[r, c, f]
+                    if value > 0:
+                        weights = layers.hidden[r, c, f]
+                        for h in range(len(hidden)):
+                            hidden[h] += value * weights[h]
+        out[i] = layers.output_bias
+        for h in range(len(hidden)):
+            if hidden[h] > 0:
+                for a in range(out.shape[1]):
+                    out[i, a] += hidden[h] * layers.output[h, a]
+    return out
