@@ -20,6 +20,8 @@ from selectenv.streams import generator, seed_word
 from selectenv.typing import FloatArray, IntArray
 
 EVALUATORS = ("exact", "rollout")
+POLICY_BYTES = 1 << 26
+"""Policies that are played side by side take no more memory than this."""
 LONGEST = 100_000
 """Steps after which an episode of an environment without a time limit is given up."""
 
@@ -147,6 +149,7 @@ class GameReturns:
         self.world, self._ids, self._pictures = world, dataset.ids, dataset.pictures
         self.shape = dataset.n_states, dataset.n_actions
         self._keys = stream_keys(check_int("rollouts", episodes), seed, "evaluation")
+        self.sets_at_once = int(np.clip(POLICY_BYTES // (8 * dataset.n_states * dataset.n_actions), 1, 16))
         self._games: Games | None = None
 
     def episode_returns(self, policies: FloatArray, discount: float = 1.0) -> tuple[FloatArray, IntArray]:
@@ -224,6 +227,11 @@ class Evaluator:
     def parallel(self) -> bool:
         """Whether several threads may evaluate at once."""
         return self.engine is not None and self.engine.parallel
+
+    @property
+    def sets_at_once(self) -> int:
+        """Policies that are worth evaluating in one go."""
+        return getattr(self.engine, "sets_at_once", 1)
 
     @property
     def calls(self) -> int:

@@ -2,6 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import nullcontext
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -125,12 +127,14 @@ class SelectionProblem:
         self.evaluator.ask(len(masks), len(masks))
         labelable = self.dataset.labelable
         out = np.empty(len(masks))
+        one_at_a_time = nullcontext() if self.evaluator.parallel else Lock()  # one may still learn while another plays
 
         def chunk(first: int, last: int) -> None:
             policies = self.learner.learn_policies(masks[first:last] & labelable)
-            out[first:last] = self.evaluator.returns(policies).ravel()[: last - first]
+            with one_at_a_time:
+                out[first:last] = self.evaluator.returns(policies).ravel()[: last - first]
 
-        in_chunks(chunk, len(masks), self.learner.sets_per_chunk, parallel=self.evaluator.parallel)
+        in_chunks(chunk, len(masks), max(self.learner.sets_per_chunk, self.evaluator.sets_at_once))
         return out
 
     def score(self, labels: Labels) -> float:

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -13,10 +14,21 @@ import numpy as np
 from selectenv import domains
 from selectenv.checks import check_int, check_name, did_you_mean
 from selectenv.datasets import PUBLISHED_SIZE, OfflineDataset, cached, collect, dataset_spec, load
+from selectenv.datasets.play import SCALES, collect_play, play_spec
+from selectenv.domains.minatar import MinAtarWorld
+from selectenv.domains.minatar_experts import load_expert
 from selectenv.domains.world import TabularWorld
 from selectenv.env import ProblemSource, RewardSelectionEnv
 from selectenv.errors import DatasetError, OptionError, UnknownNameError, WorldError
-from selectenv.evaluators import EVALUATORS, EnvironmentReturns, Evaluator, ExactReturns, ReturnEngine, RolloutReturns
+from selectenv.evaluators import (
+    EVALUATORS,
+    EnvironmentReturns,
+    Evaluator,
+    ExactReturns,
+    GameReturns,
+    ReturnEngine,
+    RolloutReturns,
+)
 from selectenv.learners import make_learner
 from selectenv.problem import SelectionProblem
 
@@ -34,15 +46,23 @@ class Published:
     """What is done when not following the expert."""
     passes: int = 20
     """Of the sampled learner."""
+    evaluator: str = "exact"
+    rollouts: int = 10_000
+    """Episodes of the rollout evaluator."""
+    labels_per_refit: float = 1
+    """Labels (int), or share of the states (float), between two refits of the learner."""
 
 
 @dataclass(frozen=True)
 class WorldRow:
     """A row of the table."""
 
-    make: Callable[..., TabularWorld]
+    make: Callable[..., "World"]
     published: Published = Published()
 
+
+World = TabularWorld | MinAtarWorld
+MINATAR = Published(0.5, "all", evaluator="rollout", rollouts=50, labels_per_refit=0.02)
 
 WORLDS = {
     "Graph": WorldRow(domains.graph, Published(0.7, "non-expert", 10)),
@@ -51,15 +71,20 @@ WORLDS = {
     "TwoRoomsTrap": WorldRow(domains.two_rooms_trap, Published(0.5, "non-expert", 10)),
     "FrozenLake": WorldRow(domains.frozen_lake, Published(0.5, "all", 20)),
     "CliffWalk": WorldRow(domains.cliff_walk, Published(0.5, "all", 20)),
+    "Breakout": WorldRow(partial(MinAtarWorld, "Breakout"), MINATAR),
+    "Freeway": WorldRow(partial(MinAtarWorld, "Freeway"), MINATAR),
+    "Seaquest": WorldRow(partial(MinAtarWorld, "Seaquest"), MINATAR),
+    "Asterix": WorldRow(partial(MinAtarWorld, "Asterix"), MINATAR),
 }
 
 
 def make_problem(
-    world: str | TabularWorld | gym.Env[Any, Any] | None = None,
+    world: str | World | gym.Env[Any, Any] | None = None,
     *,
     dataset: str | os.PathLike[str] | OfflineDataset = "train",
     dataset_seed: int = 0,
-    dataset_size: int = PUBLISHED_SIZE,
+    dataset_size: int | None = None,
+    scale: str | None = None,
     expert_share: float | None = None,
     mixture: str | None = None,
     expert: str = "published",
@@ -71,8 +96,8 @@ def make_problem(
     gamma: float = 0.99,
     learner_seed: int = 0,
     passes: int | None = None,
-    evaluator: str = "exact",
-    rollouts: int = 10_000,
+    evaluator: str | None = None,
+    rollouts: int | None = None,
     evaluation_seed: int = 0,
     discount: float = 1.0,
     **world_options: Any,
@@ -84,10 +109,12 @@ def make_problem(
             observations together with a ``dataset`` of it; None with a ``dataset`` for data without a world.
         dataset: "train", "test-0.55", ... "test-0.45"; a dataset, or the file of one.
         dataset_seed: seed of the data.
-        dataset_size: number of transitions.
+        dataset_size: number of transitions; the published 100,000 (tabular worlds) or the scale's if left out.
+        scale: MinAtar: "laptop" (200,000 transitions, the default) or "paper" (1,000,000).
         expert_share: probability of an expert action in the data; the named dataset's if left out.
         mixture: the other actions: "all" of them, or the "non-expert" ones; the world's published way if left out.
-        expert: "published" or "optimal" (value iteration everywhere).
+        expert: "published" or "optimal" (value iteration everywhere); MinAtar: "published" (DQN), "tabular" (Breakout),
+            or an .npz file of `selectenv train-expert`.
         cache: keep collected data in the user's cache folder.
         learner: "uds" or "adapted".
         solver: "exact" or "sampled".
@@ -96,8 +123,8 @@ def make_problem(
         gamma: discount of learning.
         learner_seed: seed of the sampled learner.
         passes: passes of the sampled learner; the world's published number if left out.
-        evaluator: "exact" or "rollout".
-        rollouts: episodes of the rollout evaluator.
+        evaluator: "exact" (the default, of tabular worlds only) or "rollout".
+        rollouts: episodes of the rollout evaluator; 10,000, in MinAtar 50, if left out.
         evaluation_seed: seed of the rollout evaluator.
         discount: discount of the reported return.
         **world_options: options of the named world, such as Tree's ``depth`` or FrozenLake's ``map_name``.
@@ -107,28 +134,32 @@ def make_problem(
         OptionError: a value that is not allowed.
     """
     place = _find_world(world, world_options)
-    published = WORLDS[world].published if isinstance(world, str) else Published()
+    published = _published(world)
     named = isinstance(dataset, str) and dataset in DATASETS
-    collecting = (dataset_seed, dataset_size, expert_share, mixture, expert)
-    if not named and collecting != (0, PUBLISHED_SIZE, None, None, "published"):
+    collecting = (dataset_seed, dataset_size, scale, expert_share, mixture, expert)
+    if not named and collecting != (0, None, None, None, None, "published"):
         raise OptionError("these data are given: options of collecting data (seed, size, mixture ...) have no effect")
     if isinstance(dataset, OfflineDataset):
         data = dataset
     elif named:
-        if not isinstance(place, TabularWorld):
-            raise DatasetError("without a tabular world, data cannot be collected: give `dataset=`")
-        spec = dataset_spec(
-            place, expert_share=_share(str(dataset), expert_share, published.expert_share), expert=expert,
-            mixture=published.mixture if mixture is None else mixture, size=dataset_size, seed=dataset_seed,
+        if not isinstance(place, World):
+            raise DatasetError("without a world of ours, data cannot be collected: give `dataset=`")
+        spec, gather = _collection(
+            place, expert, _size(place, dataset_size, scale), dataset_seed,
+            _share(str(dataset), expert_share, published.expert_share),
+            published.mixture if mixture is None else mixture,
         )  # fmt: skip
-        data = cached(spec, lambda: collect(place, spec)) if cache else collect(place, spec)
+        data = cached(spec, gather) if cache else gather()
     elif isinstance(dataset, str) and os.sep not in dataset and not dataset.endswith(".npz"):
         raise UnknownNameError(f"unknown dataset {dataset!r}; {did_you_mean(dataset, DATASETS)} A file ends in .npz.")
     elif isinstance(dataset, str | os.PathLike):
         data = load(dataset)
     else:
         raise DatasetError(f"a dataset is a name, a file or an OfflineDataset, not {dataset!r}")
-    engine = _engine(place, data, evaluator, rollouts, evaluation_seed)
+    engine = _engine(
+        place, data, published.evaluator if evaluator is None else evaluator,
+        published.rollouts if rollouts is None else rollouts, evaluation_seed,
+    )  # fmt: skip
     return SelectionProblem(
         data,
         make_learner(
@@ -158,7 +189,7 @@ def make_env(
     reward_mode: str = "final",
     phase: str = "train",
     initial_ratio: float = 0.0,
-    labels_per_refit: float = 1,
+    labels_per_refit: float | None = None,
     occupancy: str = "normalised",
     render_mode: str | None = None,
     dataset_seed: int | None = 0,
@@ -166,8 +197,10 @@ def make_env(
 ) -> RewardSelectionEnv:
     """Make the environment of a problem: options of `RewardSelectionEnv` and of `make_problem`.
 
-    With ``dataset_seed=None`` every reset draws fresh data.
+    With ``dataset_seed=None`` every reset draws fresh data. ``labels_per_refit`` is 1 in tabular worlds and 0.02 (a share
+    of the states) in MinAtar if left out.
     """
+    refit = _published(world).labels_per_refit if labels_per_refit is None else labels_per_refit
     problem: SelectionProblem | ProblemSource
     if dataset_seed is None:
         problem = FreshData({"world": world, **options})
@@ -175,7 +208,7 @@ def make_env(
         problem = make_problem(world, dataset_seed=dataset_seed, **options)
     return RewardSelectionEnv(
         problem, budget, reward_mode=reward_mode, phase=phase, initial_ratio=initial_ratio,
-        labels_per_refit=labels_per_refit, occupancy=occupancy, render_mode=render_mode,
+        labels_per_refit=refit, occupancy=occupancy, render_mode=render_mode,
     )  # fmt: skip
 
 
@@ -193,23 +226,54 @@ def register_all() -> None:
         gym.register(env_id(name), entry_point="selectenv.registration:make_env", kwargs={"world": name})
 
 
-def _find_world(world: Any, options: dict[str, Any]) -> TabularWorld | gym.Env[Any, Any] | None:
+def _published(world: Any) -> Published:
+    """Return what the protocol says of a world."""
+    if isinstance(world, str):
+        return WORLDS[check_name("world", world, WORLDS)].published
+    return MINATAR if isinstance(world, MinAtarWorld) else Published()
+
+
+def _size(world: World, size: int | None, scale: str | None) -> int:
+    """Return how many transitions to collect."""
+    if scale is not None:
+        check_name("scale", scale, SCALES)
+        if isinstance(world, TabularWorld) or size is not None:
+            raise OptionError("scale is another way to say the dataset_size of MinAtar's data: give only one of them")
+        return SCALES[scale]
+    if size is not None:
+        return size
+    return PUBLISHED_SIZE if isinstance(world, TabularWorld) else SCALES["laptop"]
+
+
+def _collection(
+    world: World, expert: str, size: int, seed: int, share: float, mixture: str
+) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
+    """Return the spec of a dataset, and how to collect it."""
+    if isinstance(world, TabularWorld):
+        spec = dataset_spec(world, expert_share=share, mixture=mixture, expert=expert, size=size, seed=seed)
+        return spec, partial(collect, world, spec)
+    player = load_expert(world, expert)
+    spec = play_spec(world, expert_share=share, mixture=mixture, expert=player, size=size, seed=seed)
+    return spec, partial(collect_play, world, spec, player)
+
+
+def _find_world(world: Any, options: dict[str, Any]) -> World | gym.Env[Any, Any] | None:
     """Return the world itself."""
     if isinstance(world, str):
-        if world not in WORLDS:
-            raise UnknownNameError(f"unknown world {world!r}; {did_you_mean(world, WORLDS)}")
-        make = WORLDS[world].make
+        make = WORLDS[check_name("world", world, WORLDS)].make
         _check_options(options, make)
         return make(**options)
     _check_options(options, None)
-    if world is None or isinstance(world, TabularWorld):
+    if world is None or isinstance(world, World):
         return world
     if isinstance(world, gym.Env):
         return domains.from_toy_text(world) if hasattr(world.unwrapped, "P") else world
-    raise WorldError(f"a world is a name, a TabularWorld or a Gymnasium environment, not {type(world).__name__}")
+    raise WorldError(
+        f"a world is a name, a TabularWorld, a MinAtarWorld or a Gymnasium environment, not {type(world).__name__}"
+    )
 
 
-def _check_options(options: dict[str, Any], make: Callable[..., TabularWorld] | None) -> None:
+def _check_options(options: dict[str, Any], make: Callable[..., World] | None) -> None:
     """Raise for options that neither the problem nor the world has."""
     own = set(inspect.signature(make).parameters) if make else set()
     for name in options:
@@ -230,13 +294,17 @@ def _share(dataset: str, given: float | None, published: float) -> float:
 
 
 def _engine(
-    world: TabularWorld | gym.Env[Any, Any] | None, data: OfflineDataset, kind: str, rollouts: int, seed: int
+    world: World | gym.Env[Any, Any] | None, data: OfflineDataset, kind: str, rollouts: int, seed: int
 ) -> ReturnEngine | None:
     """Return what computes returns, if there is a world."""
     check_name("evaluator", kind, EVALUATORS)
     check_int("evaluation_seed", seed, 0)
     if world is None:
         return None
+    if isinstance(world, MinAtarWorld):
+        if kind == "exact":
+            raise OptionError(f'{world.name} has no table of outcomes: its evaluator is "rollout"')
+        return GameReturns(world, data, rollouts, seed)
     if not isinstance(world, TabularWorld):
         if kind == "exact":
             warnings.warn(
