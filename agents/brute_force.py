@@ -36,6 +36,7 @@ class BruteForce(TrainedAgent):
     stop_at_best_possible: bool = False
     """Stop as soon as the world's best possible return is reached: knowledge that the evaluator does not give."""
 
+    instead = "swap-search or exact"
     name = "brute-force"
     taxonomy = Taxonomy(test_loop="open", training="batch", evaluator="training")
 
@@ -58,7 +59,7 @@ class BruteForce(TrainedAgent):
         if sets > self.limit:
             raise SearchLimitError(
                 f"{what}, for {_duration(sets, training)}; the limit is {self.limit:,}: "
-                "raise it with limit=..., or try swap-search or exact"
+                f"raise it with limit=..., or try {self.instead}"
             )
         show(f"{what}, for {_duration(sets, training)}")
         enough = best_possible_return(training) - REACHED if self.stop_at_best_possible else np.inf
@@ -98,6 +99,7 @@ class ReducedBruteForce(BruteForce):
     sizes: str = "all"
     """"all" numbers of rewarding states, or only the "largest"."""
 
+    instead = 'sizes="largest", swap-search or exact'
     name = "reduced-brute-force"
     taxonomy = Taxonomy("open", "batch", "training", oracle="which states have rewards")
 

@@ -75,7 +75,7 @@ def bench_sets() -> dict[str, float]:
     memory = []
     for name, floor in FLOORS.items():
         problem = selectenv.make_problem(name)
-        world = selectenv.WORLDS[name].make()
+        world = selectenv.TABULAR[name].make()
         masks = np.random.default_rng(0).random((SETS, problem.n_states)) < 0.5
         problem.performance_many(masks[:1000])
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -107,7 +107,7 @@ def bench_plain(speeds: dict[str, float]) -> None:
     """Print how much faster than the published way, on one label set of Graph and Tree."""
     rows = []
     for name in ("Graph", "Tree"):
-        problem, row = selectenv.make_problem(name), selectenv.WORLDS[name]
+        problem, row = selectenv.make_problem(name), selectenv.TABULAR[name]
         labels = np.random.default_rng(1).random(problem.n_states) < 0.5
         world = row.make()
         began = time.perf_counter()
@@ -140,7 +140,7 @@ def bench_steps() -> None:
 def bench_parts() -> None:
     """Print what the other parts cost."""
     rows = []
-    world = selectenv.WORLDS["TwoRooms"].make()
+    world = selectenv.TABULAR["TwoRooms"].make()
     spec = dict(selectenv.make_problem("TwoRooms").dataset.spec)
     rows.append(("collect 100,000 transitions of TwoRooms", f"{1e3 * best_of(5, lambda: collect(world, spec)):.1f}"))
     for name in ("Graph", "CliffWalk"):

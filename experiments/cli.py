@@ -21,6 +21,7 @@ from experiments.tables import table
 from experiments.tensorboard_log import TensorBoardLog
 from experiments.tune import tune
 from selectenv.checks import check_int, check_name
+from selectenv.domains.minatar import GAMES
 from selectenv.errors import OptionError, SelectEnvError
 
 EXAMPLES = """examples:
@@ -31,6 +32,7 @@ EXAMPLES = """examples:
   selectenv tune-guided my_module:my_world        search guided's schedule in a world of your own
   selectenv report                                one HTML file with all tables and figures
   selectenv show CliffWalk --labels 12            what the strategies label, drawn
+  selectenv train-expert Breakout                 train the expert behind a MinAtar game's data
   selectenv best CliffWalk                        the best label sets known, and what is proved of them
 """
 
@@ -96,6 +98,14 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--labels", type=int, help="number of labels (default: the world's second published budget)")
     command.add_argument("--strategies", nargs="+", help="names of strategies (default: a choice of them)")
     command.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture (default: out)")
+    command = add("train-expert", _train_expert, "train the expert of a MinAtar game; run again to go on")
+    command.add_argument("game", help=", ".join(GAMES))
+    command.add_argument("--steps", type=int, help="steps of training in all (default 3,000,000; --tabular 2,000,000)")
+    command.add_argument("--seed", type=int, default=0, help="(default 0)")
+    command.add_argument(
+        "--tabular", action="store_true", help="a table solved exactly instead of a network (Breakout)"
+    )
+    command.add_argument("--out", type=Path, default=Path("out/experts"), help="folder (default: out/experts)")
     command = add("best", _best, "show the best label sets known in a world")
     command.add_argument("world", help="a world, or all")
     command.add_argument("--learner", choices=("uds", "adapted"), help="only this learner")
@@ -223,6 +233,24 @@ def _show(options: argparse.Namespace) -> None:
     path = options.out / f"{world}-{labels}.png"
     selections_figure(selectenv.make_problem(world), drawn, path)
     print(f"\npicture: {path}")
+
+
+def _train_expert(options: argparse.Namespace) -> None:
+    game, seed = check_name("game", options.game, GAMES), check_int("--seed", options.seed, 0)
+    folder = options.out / game.lower()
+    if options.tabular:
+        from experiments.tabular_expert import ROUND_SIZE, ROUNDS, train_tabular_expert
+
+        steps = ROUNDS * ROUND_SIZE if options.steps is None else check_int("--steps", options.steps)
+        path = folder / f"{game.lower()}-tabular.npz"
+        size = min(ROUND_SIZE, steps)
+        card = train_tabular_expert(game, path, rounds=steps // size, size=size, seed=seed)
+    else:
+        from experiments.train_expert import STEPS, train_expert
+
+        path = folder / f"{game.lower()}.npz"
+        card = train_expert(game, STEPS if options.steps is None else options.steps, folder, seed=seed)
+    print(f"{game}: return {card['return']:.2f} +- {card['return_error']:.2f} over {card['episodes']} episodes; {path}")
 
 
 def _best(options: argparse.Namespace) -> None:

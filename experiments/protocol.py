@@ -42,7 +42,7 @@ def problem(world: str, options: dict[str, Any] | None = None) -> SelectionProbl
 @cache
 def allowed_returns(world: str) -> tuple[float, float]:
     """Return the least and the most that any policy can earn in a world."""
-    place = selectenv.WORLDS[world].make()
+    place = selectenv.TABULAR[world].make()
     return place.worst_return(), place.best_return()
 
 

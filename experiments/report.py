@@ -170,7 +170,7 @@ def _cell(value: Any) -> str:
 
 def _world_part(world: str, found: list[tuple[Study, list[Result], list[Row]]], numbering: Iterable[int]) -> str:
     """Return a world's pictures: what each strategy labels as the budget grows."""
-    doc = selectenv.WORLDS[world].make.__module__
+    doc = selectenv.TABULAR[world].make.__module__
     text = (__import__(doc, fromlist=["_"]).__doc__ or "").strip()
     task, budgets = problem(world), BUDGETS[world]
     orders = {

@@ -1,22 +1,28 @@
 """An expert of Breakout without a network: play with what is known, solve the empirical model exactly, repeat."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from agents.progress import progress
+from experiments.expert_returns import FINAL_EPISODES, FINAL_SEED, expert_returns, measured
+from selectenv.checks import check_int, check_real
 from selectenv.datasets import OfflineDataset
 from selectenv.datasets.pictures import Pictures
 from selectenv.datasets.play import collect_play, play_spec
 from selectenv.domains.minatar import MinAtarWorld
 from selectenv.domains.minatar_experts import TableExpert
-from selectenv.evaluators import GameReturns
 from selectenv.learners import make_learner
+from selectenv.weights import save_weights
+
+ROUNDS, ROUND_SIZE = 20, 100_000
 
 
 def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
     """Return the transitions of both; pictures of the same hash are the same state."""
-    assert one.pictures is not None and other.pictures is not None
+    assert one.pictures is not None
+    assert other.pictures is not None
     ids, first = np.unique(np.concatenate([one.ids, other.ids]), return_index=True)
     words = np.concatenate([one.pictures.words, other.pictures.words])[first]
 
@@ -38,10 +44,16 @@ def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
 
 
 def train_tabular_expert(
-    game: str = "Breakout", *, rounds: int = 20, size: int = 100_000, epsilon: float = 0.1, seed: int = 0
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the table of an expert, ids and actions, and its card."""
+    game: str, path: Path, *, rounds: int = ROUNDS, size: int = ROUND_SIZE, epsilon: float = 0.1, seed: int = 0
+) -> dict[str, Any]:
+    """Make the table of an expert, write it to a file and return its card.
+
+    Each round plays ``size`` steps, following the table but for a share of ``epsilon`` random actions, and solves the
+    empirical model of everything played so far with all rewards known; actions never taken are left out.
+    """
     world = MinAtarWorld(game)
+    check_int("rounds", rounds)
+    check_real("epsilon", epsilon, "(0, 1]")
     expert: TableExpert | None = None
     data: OfflineDataset | None = None
     curve = []
@@ -53,10 +65,19 @@ def train_tabular_expert(
         more = collect_play(world, spec, expert)
         data = more if data is None else merge(data, more)
         learned = make_learner(data, unseen="exclude").learn(np.ones(data.n_states, bool))
-        table = {"ids": data.ids, "action": learned.policy.argmax(axis=1).astype(np.uint8)}
+        table: dict[str, Any] = {"ids": data.ids, "action": learned.policy.argmax(axis=1).astype(np.uint8)}
         expert = TableExpert(table, {}, world)
-        curve.append(((number + 1) * size, data.n_states, float(more.hidden_reward.sum() / more.episode_start.sum())))
-        print(curve[-1])
-    returns = GameReturns(world, data, 100, seed + 1_000_003).episode_returns(learned.policy[None])[0]
-    print(returns.mean(), returns.std() / 10)
-    return table, {}
+        assert more.hidden_reward is not None
+        curve.append(((number + 1) * size, float(more.hidden_reward.sum() / more.episode_start.sum()), 0.0))
+    assert expert is not None
+    card = {
+        "game": game,
+        "command": f"selectenv train-expert {game} --tabular --steps {rounds * size} --seed {seed}",
+        "seed": seed,
+        "steps_trained": rounds * size,
+        **measured(expert_returns(world, expert, FINAL_EPISODES, seed + FINAL_SEED)),
+        "settings": {"rounds": rounds, "epsilon": epsilon, "states": len(data.ids) if data else 0},
+        "curve": curve,
+    }
+    save_weights(path, table, card)
+    return card

@@ -15,11 +15,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from experiments.expert_returns import FINAL_EPISODES, FINAL_SEED, expert_returns, measured
 from selectenv.atomic import whole_file
 from selectenv.checks import check_int
 from selectenv.domains.minatar import Games, MinAtarWorld, stream_keys
-from selectenv.errors import MissingExtraError, OptionError, WeightsFileError
-from selectenv.typing import FloatArray
+from selectenv.domains.minatar_experts import NetworkExpert
+from selectenv.errors import MissingExtraError, WeightsFileError
 
 try:
     import torch
@@ -31,12 +32,13 @@ try:
 except ImportError as error:
     raise MissingExtraError(f"training experts needs more ({error}): pip install 'selectenv[minatar,meta]'") from error
 
-from selectenv.networks import HIDDEN, SmallCnn, as_arrays, feature_layers, to_tensor
+from selectenv.networks import HIDDEN, SmallCnn, as_arrays, feature_layers
 from selectenv.weights import load_weights, save_weights
 
 GAMES_AT_ONCE = 8
+STEPS = 3_000_000
 CHECKPOINT_EVERY = 100_000
-EVALUATION, FINAL_EVALUATION = 32, 100
+EVALUATION = 32
 BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 SETTINGS: dict[str, Any] = {
     "learning_rate": 3e-4,
@@ -53,7 +55,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class GamesVecEnv(VecEnv):  # type: ignore[misc]
+class GamesVecEnv(VecEnv):
     """The games as Stable-Baselines3 wants them: pictures with the channels first, small integers."""
 
     def __init__(self, world: MinAtarWorld, count: int, seed: int) -> None:
@@ -106,7 +108,7 @@ def _channels_first(pictures: Any) -> Any:
     return np.ascontiguousarray(np.moveaxis(pictures, 3, 1)).view(np.uint8)
 
 
-class _Features(BaseFeaturesExtractor):  # type: ignore[misc]
+class _Features(BaseFeaturesExtractor):
     """The small network below its outputs."""
 
     def __init__(self, observation_space: gym.spaces.Box) -> None:
@@ -116,18 +118,6 @@ class _Features(BaseFeaturesExtractor):  # type: ignore[misc]
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         out: torch.Tensor = self.layers(observations)
         return out
-
-
-def episode_returns(world: MinAtarWorld, network: nn.Module, episodes: int, seed: int) -> FloatArray:
-    """Return what the greedy policy of a network earns in so many episodes."""
-    games, total = Games(world, stream_keys(episodes, seed, "evaluation")), np.zeros(episodes)
-    playing = np.ones(episodes, bool)
-    with torch.inference_mode():
-        while playing.any():
-            moves = games.step(network(to_tensor(games.pictures)).argmax(1).numpy())
-            total += np.where(playing, moves.reward, 0.0)
-            playing &= ~(moves.terminated | moves.truncated)
-    return total
 
 
 def as_small_cnn(model: Any) -> SmallCnn:
@@ -140,7 +130,7 @@ def as_small_cnn(model: Any) -> SmallCnn:
     return network
 
 
-class _Keeper(BaseCallback):  # type: ignore[misc]
+class _Keeper(BaseCallback):
     """Evaluates, keeps the best, writes checkpoints, shows progress."""
 
     def __init__(self, world: MinAtarWorld, folder: Path, seed: int, every: int, show: Callable[[str], None]) -> None:
@@ -155,13 +145,12 @@ class _Keeper(BaseCallback):  # type: ignore[misc]
 
     def keep(self) -> None:
         """Evaluate, then write what a later run needs."""
-        network = as_small_cnn(self.model)
-        returns = episode_returns(self._world, network, EVALUATION, self._seed + self.num_timesteps)
-        mean, error = float(returns.mean()), float(returns.std(ddof=1) / len(returns) ** 0.5)
+        arrays = as_arrays(as_small_cnn(self.model))
+        expert = NetworkExpert(arrays, {}, self._world)
+        found = measured(expert_returns(self._world, expert, EVALUATION, self._seed + self.num_timesteps))
+        mean, error = found["return"], found["return_error"]
         if mean > max((point[1] for point in self.curve), default=-np.inf):
-            save_weights(
-                self._folder / "best.npz", as_arrays(network), {"game": self._world.name, "steps": self.num_timesteps}
-            )
+            save_weights(self._folder / "best.npz", arrays, {"game": self._world.name, "steps": self.num_timesteps})
         self.curve.append((self.num_timesteps, mean, error))
         self.logger.record("expert/return", mean)
         self.logger.dump(self.num_timesteps)
@@ -261,22 +250,16 @@ def finish(
 ) -> dict[str, Any]:
     """Measure the best network over fresh episodes and write it with its card."""
     arrays, best = load_weights(folder / "best.npz")
-    network = SmallCnn(world.shape[2], world.n_actions)
-    network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
-    returns = episode_returns(world, network, FINAL_EVALUATION, seed + 1_000_003)
+    returns = expert_returns(world, NetworkExpert(arrays, best, world), FINAL_EPISODES, seed + FINAL_SEED)
     card = {
         "game": world.name,
         "command": f"selectenv train-expert {world.name} --steps {curve[-1][0]} --seed {seed}",
         "seed": seed,
         "steps_trained": curve[-1][0],
         "steps_of_best": best["steps"],
-        "return": float(returns.mean()),
-        "return_error": float(returns.std(ddof=1) / len(returns) ** 0.5),
-        "episodes": len(returns),
+        **measured(returns),
         "settings": settings,
         "curve": curve,
     }
-    if not np.isfinite(returns).all():
-        raise OptionError("the expert's returns are not finite")
     save_weights(folder / f"{world.name.lower()}.npz", arrays, card)
     return card

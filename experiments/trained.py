@@ -93,7 +93,7 @@ def run_trained(cell: Cell) -> list[Record]:
 
 def noise(world: str, policy: Any) -> float:
     """Return the standard error of the mean return of so many episodes as were published."""
-    returns, _ = RolloutReturns(selectenv.WORLDS[world].make(), EPISODES).episode_returns(policy)
+    returns, _ = RolloutReturns(selectenv.TABULAR[world].make(), EPISODES).episode_returns(policy)
     return float(returns.std() / np.sqrt(EPISODES))
 
 

@@ -24,7 +24,7 @@ DEFAULT = {"decay": "linear", "temperature": 6.0, "fixtime": 0.5}
 def find_world(name: str) -> str | TabularWorld:
     """Return a known world's name, or the world that "module:function" makes."""
     if ":" not in name:
-        return check_name("world", name, selectenv.WORLDS)
+        return check_name("world", name, selectenv.TABULAR)
     module, _, function = name.partition(":")
     try:
         world = getattr(importlib.import_module(module), function)()

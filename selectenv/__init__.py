@@ -4,11 +4,12 @@ from selectenv.datasets import OfflineDataset, from_arrays
 from selectenv.domains import TabularWorld, from_outcomes, from_toy_text
 from selectenv.env import RewardSelectionEnv
 from selectenv.problem import SelectionProblem
-from selectenv.registration import WORLDS, env_id, make_env, make_problem, register_all
+from selectenv.registration import TABULAR, WORLDS, env_id, make_env, make_problem, register_all
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "TABULAR",
     "WORLDS",
     "OfflineDataset",
     "RewardSelectionEnv",

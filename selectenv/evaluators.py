@@ -168,7 +168,7 @@ class GameReturns:
             actions = draw_actions(policies, playing // episodes, number, keys[playing, 0], step)
             moves = games.step(actions, playing)
             total[playing] += factor * moves.reward
-            steps += len(playing), np.count_nonzero(number < 0)
+            steps += np.array([len(playing), np.count_nonzero(number < 0)])
             factor *= discount
             playing = playing[~(moves.terminated | moves.truncated)]
             if len(playing) == 0:

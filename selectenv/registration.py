@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -53,24 +53,30 @@ class Published:
     """Labels (int), or share of the states (float), between two refits of the learner."""
 
 
+World = TabularWorld | MinAtarWorld
+W = TypeVar("W", bound=World)
+
+
 @dataclass(frozen=True)
-class WorldRow:
+class WorldRow(Generic[W]):
     """A row of the table."""
 
-    make: Callable[..., "World"]
+    make: Callable[..., W]
     published: Published = Published()
 
 
-World = TabularWorld | MinAtarWorld
 MINATAR = Published(0.5, "all", evaluator="rollout", rollouts=50, labels_per_refit=0.02)
 
-WORLDS = {
+TABULAR: dict[str, WorldRow[TabularWorld]] = {
     "Graph": WorldRow(domains.graph, Published(0.7, "non-expert", 10)),
     "Tree": WorldRow(domains.tree, Published(0.7, "non-expert", 20)),
     "TwoRooms": WorldRow(domains.two_rooms, Published(0.5, "non-expert", 10)),
     "TwoRoomsTrap": WorldRow(domains.two_rooms_trap, Published(0.5, "non-expert", 10)),
     "FrozenLake": WorldRow(domains.frozen_lake, Published(0.5, "all", 20)),
     "CliffWalk": WorldRow(domains.cliff_walk, Published(0.5, "all", 20)),
+}
+WORLDS: dict[str, WorldRow[Any]] = {
+    **TABULAR,
     "Breakout": WorldRow(partial(MinAtarWorld, "Breakout"), MINATAR),
     "Freeway": WorldRow(partial(MinAtarWorld, "Freeway"), MINATAR),
     "Seaquest": WorldRow(partial(MinAtarWorld, "Seaquest"), MINATAR),
@@ -197,8 +203,8 @@ def make_env(
 ) -> RewardSelectionEnv:
     """Make the environment of a problem: options of `RewardSelectionEnv` and of `make_problem`.
 
-    With ``dataset_seed=None`` every reset draws fresh data. ``labels_per_refit`` is 1 in tabular worlds and 0.02 (a share
-    of the states) in MinAtar if left out.
+    With ``dataset_seed=None`` every reset draws fresh data. ``labels_per_refit`` is 1 in tabular worlds and 0.02, a
+    share of the states, in MinAtar if left out.
     """
     refit = _published(world).labels_per_refit if labels_per_refit is None else labels_per_refit
     problem: SelectionProblem | ProblemSource
@@ -262,7 +268,8 @@ def _find_world(world: Any, options: dict[str, Any]) -> World | gym.Env[Any, Any
     if isinstance(world, str):
         make = WORLDS[check_name("world", world, WORLDS)].make
         _check_options(options, make)
-        return make(**options)
+        named: World = make(**options)
+        return named
     _check_options(options, None)
     if world is None or isinstance(world, World):
         return world

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from selectenv import frames
 from selectenv.domains.layout import Layout
 from selectenv.errors import MissingExtraError
 from selectenv.problem import SelectionProblem
@@ -26,8 +27,10 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
 
     A number is the order in which a state was labelled, an arrow (or the action's number) what the learned policy does
     in a state without a label, "?" a state where it does not care, "-" a state the data never saw. Below them are the
-    learned values, in tenths of the largest.
+    learned values, in tenths of the largest. Where states are pictures, the first ones that were labelled are shown.
     """
+    if problem.dataset.pictures is not None:
+        return frames.text(problem, labelled_at, budget)
     layout = problem.layout
     learned = _learned(problem, labelled_at)
     cells = {}
@@ -77,7 +80,9 @@ def pixels(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> Byt
 
 def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> "Figure":
     """Return the selection as a Matplotlib figure of its own."""
-    spans = np.ptp(_extent(problem.layout), axis=0) + 1.2
+    spans = (
+        np.array([8.0, 4.0]) if problem.dataset.pictures is not None else np.ptp(_extent(problem.layout), axis=0) + 1.2
+    )
     height = float(np.clip(WIDTH * spans[1] / spans[0], 2.0, WIDTH)) + 0.5
     figure: Figure = _matplotlib("figure").Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     spent = int((labelled_at > 0).sum())
@@ -86,7 +91,15 @@ def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -
 
 
 def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: str = "") -> None:
-    """Draw the selection into ``axes``: colour is the learned value, arrows or thick edges the learned policy."""
+    """Draw the selection into ``axes``: colour is the learned value, arrows or thick edges the learned policy.
+
+    Where states are pictures, the first ones that were labelled are drawn instead, row by row.
+    """
+    if problem.dataset.pictures is not None:
+        axes.imshow(frames.mosaic(problem, frames.first_labelled(labelled_at, frames.SHOWN)), interpolation="nearest")
+        axes.axis("off")
+        axes.set_title(title, fontsize=9)
+        return
     layout, learned = problem.layout, _learned(problem, labelled_at)
     colormap = _matplotlib("colormaps")["RdYlBu"]
     largest = float(np.abs(learned.values).max()) or 1.0

@@ -61,7 +61,7 @@ def test_every_environment_is_in_the_table():
     rows = re.findall(r"^\| `(RewardSelection-\w+-v0)` \| (\d+) \| (\d+) \| (\d+) \|", README, flags=re.MULTILINE)
     assert [row[0] for row in rows] == [env for env in gym.registry if env.startswith("RewardSelection-")]
     for env_id, states, actions, horizon in rows:
-        world = selectenv.WORLDS[env_id.split("-")[1]].make()
+        world = selectenv.TABULAR[env_id.split("-")[1]].make()
         assert (world.n_states, world.n_actions, world.horizon) == (int(states), int(actions), int(horizon))
 
 

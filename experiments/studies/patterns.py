@@ -59,7 +59,7 @@ def _likeliest_path(world: TabularWorld) -> BoolArray:
 
 def run_cell(cell: Cell) -> list[Record]:
     """Measure the shares of each budget's best set, and what uniform labels would give."""
-    patterns = pattern_states(selectenv.WORLDS[cell.world].make())
+    patterns = pattern_states(selectenv.TABULAR[cell.world].make())
     task = problem(cell.world)
     records = []
     for labels in cell.settings["budgets"]:

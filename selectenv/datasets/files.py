@@ -43,7 +43,7 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
             gap = -(bundle.start_dir + 30 + len(member.filename) + 4) % ALIGNMENT
             member.extra = struct.pack("<HH", 0xFFFF, gap) + bytes(gap)  # so that arrays can be mapped where they stand
             with bundle.open(member, "w") as entry:
-                np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+                np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
     return target
 
 

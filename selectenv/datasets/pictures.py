@@ -37,7 +37,8 @@ class Pictures:
     def __getitem__(self, numbers: int | IntArray | slice) -> BoolArray:
         """Return the pictures of states by number; a single number gives a single picture."""
         if isinstance(numbers, int | np.integer):
-            return unpack(self.words[[numbers]], self.shape)[0]
+            picture: BoolArray = unpack(self.words[[numbers]], self.shape)[0]
+            return picture
         return unpack(self.words[numbers], self.shape)
 
     def find(self, ids: IntArray, pictures: BoolArray) -> Int32Array:

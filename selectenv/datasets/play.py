@@ -107,7 +107,7 @@ class _Record:
     def after(self, step: int, moves: Any) -> None:
         """Note what came of it; what a cut episode would have gone on from is seen nowhere else."""
         self._reward[step], self._terminated[step], self._truncated[step] = moves[:3]
-        for game in np.flatnonzero(moves.truncated):
+        for game in np.flatnonzero(moves.truncated).tolist():
             self._cut[step, game] = pack(moves.entered[game : game + 1])[0]
 
     def dataset(self, games: Games, spec: dict[str, Any]) -> OfflineDataset:

@@ -64,7 +64,8 @@ class NetworkExpert:
 
     def actions(self, pictures: BoolArray) -> IntArray:
         """Return the actions [batch] for pictures [batch, 10, 10, channels]."""
-        return outputs(self._layers, pictures).argmax(axis=1)
+        actions: IntArray = outputs(self._layers, pictures).argmax(axis=1)
+        return actions
 
 
 class TableExpert:

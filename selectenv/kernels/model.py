@@ -41,7 +41,7 @@ class Model(NamedTuple):
     slot: Int32Array
     """[n, n] by place in `order`: where an entry lives that elimination may touch, else -1; empty if n is large."""
     component: Int32Array
-    """[components + 1] into `order`: states that lead back to each other, those they lead into first; one if n is small."""
+    """[components + 1] into `order`: states that lead back to each other, where they lead first; one if n is small."""
 
     @property
     def n_states(self) -> int:

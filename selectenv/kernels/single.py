@@ -61,7 +61,7 @@ def _iterate_policies(
     members: Int32Array,
     values: FloatArray,
 ) -> None:
-    """Improve and evaluate the states of a component until no action gains, in place; values start near the solution."""
+    """Improve and evaluate a component's states until no action gains, in place; values start near the solution."""
     acting = np.diff(model.first_choice)[members] > 0
     members = members[acting & (label[members] | (not truncated))]
     place = np.full(model.n_states, -1)

@@ -22,7 +22,7 @@ def make_trained(name, env, seed=0):
     return agent
 
 
-@pytest.mark.parametrize("world", selectenv.WORLDS)
+@pytest.mark.parametrize("world", selectenv.TABULAR)
 @pytest.mark.parametrize("name", agents.AGENTS)
 def test_every_strategy_plays_every_world(name, world):
     env = gym.make(selectenv.env_id(world), budget=2, dataset_size=20_000)
@@ -201,7 +201,7 @@ def test_one_shot_is_not_played_by_labels():
 def test_rankings_of_own_data_know_their_world():
     def env(name):
         source = selectenv.make_problem(name, dataset_size=2000).dataset
-        world = selectenv.WORLDS[name].make()
+        world = selectenv.TABULAR[name].make()
         ids = [world.ids[column] for column in (source.state, source.next_state)]
         data = selectenv.from_arrays(
             ids[0], source.action, ids[1], source.terminated, source.hidden_reward, world=world

@@ -31,7 +31,7 @@ def test_bench_prints_its_tables(monkeypatch, capsys):
     monkeypatch.setattr(bench, "SETS", 500)
     bench.main(["--quick"])
     printed = capsys.readouterr().out
-    for name in selectenv.WORLDS:
+    for name in selectenv.TABULAR:
         assert name in printed
     assert "times faster" in printed
     assert "with a refit" in printed
@@ -41,7 +41,7 @@ def test_the_published_way_agrees_with_the_exact_one():
     problem = selectenv.make_problem("Graph", dataset_size=20_000)
     labels = np.zeros(15, bool)
     labels[[3, 7, 11]] = True
-    plain = plain_performance(selectenv.WORLDS["Graph"].make(), problem.dataset, labels, passes=10)
+    plain = plain_performance(selectenv.TABULAR["Graph"].make(), problem.dataset, labels, passes=10)
     assert plain == pytest.approx(problem.performance(labels), abs=0.1)
 
 

@@ -62,11 +62,11 @@ def test_empirical_model_is_the_counts(world):
         np.testing.assert_allclose(row, p.reshape(-1, data.n_states)[c], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", selectenv.WORLDS)
+@pytest.mark.parametrize("name", selectenv.TABULAR)
 def test_published_data(name):
     """100,000 transitions; the data follow the mixture, and the horizon cuts without ending."""
-    world = selectenv.WORLDS[name].make()
-    row = selectenv.WORLDS[name]
+    world = selectenv.TABULAR[name].make()
+    row = selectenv.TABULAR[name]
     data = selectenv.make_problem(name).dataset
     assert len(data) == 100_000
     assert data.labelable.all()
@@ -181,7 +181,7 @@ def test_nothing_half_written_stays_behind(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(np.lib.format, "write_array", full)
     with pytest.raises(OSError, match="no space"):
         datasets.save(collect(domains.graph(), 50), tmp_path / "graph.npz")
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from selectenv.errors import SelectEnvError, UnknownStateError, WorldError
 from selectenv.evaluators import ExactReturns
 from tests.selectenv import twins
 
-WORLDS = {name: row.make() for name, row in selectenv.WORLDS.items()}
+WORLDS = {name: row.make() for name, row in selectenv.TABULAR.items()}
 PUBLISHED = {  # states, actions, horizon, start states, return of the optimal policy
     "Graph": (15, 2, 8, 1, 8.0),
     "Tree": (31, 2, 5, 1, 17.685535),

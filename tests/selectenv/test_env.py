@@ -20,7 +20,7 @@ from selectenv.errors import ActionError, BudgetError, EpisodeError, NoEvaluator
 from selectenv.features import on_policy_visitation
 from tests.selectenv import twins
 
-IDS = [selectenv.env_id(name) for name in selectenv.WORLDS]
+IDS = [selectenv.env_id(name) for name in selectenv.TABULAR]
 SMALL = {"dataset_size": 2000}
 
 
@@ -417,7 +417,7 @@ def test_data_without_a_world_play_for_nothing():
 
 def test_rewards_missing_in_a_world():
     """Performance needs rewards to learn from: everything says so at once, and nothing is counted."""
-    world = selectenv.WORLDS["Graph"].make()
+    world = selectenv.TABULAR["Graph"].make()
     source = selectenv.make_problem("Graph", dataset_size=200).dataset
     data = selectenv.from_arrays(source.state, source.action, source.next_state, source.terminated, world=world)
     problem = selectenv.make_problem(world, dataset=data)

@@ -25,7 +25,7 @@ from tests.selectenv import twins
 
 PROBLEMS = {
     (name, learner): selectenv.make_problem(name, learner=learner)
-    for name in selectenv.WORLDS
+    for name in selectenv.TABULAR
     for learner in ("uds", "adapted")
 }
 
@@ -193,7 +193,7 @@ def test_sampled_learning_takes_noisy_rewards_as_they_came():
     np.testing.assert_allclose(q["exact"], q["sampled"], atol=4)
 
 
-@pytest.mark.parametrize("name", selectenv.WORLDS)
+@pytest.mark.parametrize("name", selectenv.TABULAR)
 def test_exact_evaluator_lies_within_four_standard_errors_of_rollouts(name):
     exact = PROBLEMS[name, "uds"]
     rollouts = selectenv.make_problem(name, evaluator="rollout", rollouts=10_000)

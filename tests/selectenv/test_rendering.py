@@ -19,7 +19,7 @@ def play(name, mode, labels):
     return env.render()
 
 
-@pytest.mark.parametrize("name", selectenv.WORLDS)
+@pytest.mark.parametrize("name", selectenv.TABULAR)
 def test_text_shows_ids_and_order(name):
     text = play(name, "ansi", [10, 3])
     ids = selectenv.make_problem(name, dataset_size=5000).states
@@ -41,7 +41,7 @@ def test_text_of_two_rooms_is_a_map():
     assert set(rows[2].split()[:5]) == {">"}
 
 
-@pytest.mark.parametrize("name", selectenv.WORLDS)
+@pytest.mark.parametrize("name", selectenv.TABULAR)
 def test_pixels_show_labels(name):
     def framed(picture):
         wanted = np.array([int(LABEL_COLOUR[i : i + 2], 16) for i in (1, 3, 5)])

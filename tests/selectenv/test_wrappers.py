@@ -18,7 +18,7 @@ def make(name="Tree", **options):
 
 
 @pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version:UserWarning")  # it is: that is the point
-@pytest.mark.parametrize("name", selectenv.WORLDS)
+@pytest.mark.parametrize("name", selectenv.TABULAR)
 def test_checkers_pass(name):
     check_env(BatchLabels(make(name, budget=4), 2), skip_render_check=True)
     sb3_check_env(BatchLabels(make(name, budget=4), 2))

@@ -1,0 +1,60 @@
+"""Picture states as people see them: one colour, or one letter, a channel."""
+
+import numpy as np
+
+from selectenv.problem import SelectionProblem
+from selectenv.typing import BoolArray, ByteArray, IntArray
+
+SHOWN = 24
+"""Pictures drawn of a selection: the first ones that were labelled."""
+IN_TEXT = 6
+COLUMNS = 8
+PALETTE = np.array(
+    [
+        (18, 18, 24), (86, 180, 233), (240, 228, 66), (213, 94, 0), (0, 158, 115), (204, 121, 167), (230, 159, 0),
+        (0, 114, 178), (238, 238, 238), (148, 103, 189), (140, 86, 75),
+    ],
+    np.uint8,
+)  # fmt: skip
+LETTERS = np.array(list(".ABCDEFGHIJ"))
+
+
+def layers(pictures: BoolArray) -> IntArray:
+    """Return which layer shows in each cell [..., rows, columns]: the last that is set, counted from 1; 0 for none."""
+    channels = pictures.shape[-1]
+    shown: IntArray = np.max(pictures * np.arange(1, channels + 1), axis=-1)
+    return shown
+
+
+def colours(pictures: BoolArray) -> ByteArray:
+    """Return pictures [..., rows, columns, channels] as RGB [..., rows, columns, 3]."""
+    return PALETTE[layers(pictures)]
+
+
+def first_labelled(labelled_at: IntArray, count: int) -> IntArray:
+    """Return the numbers of the states that were labelled first."""
+    chosen = np.flatnonzero(labelled_at)
+    return chosen[np.argsort(labelled_at[chosen])][:count]
+
+
+def mosaic(problem: SelectionProblem, states: IntArray, columns: int = COLUMNS) -> ByteArray:
+    """Return the pictures of some states side by side, row by row, as one RGB picture."""
+    assert problem.dataset.pictures is not None
+    pictures = colours(problem.dataset.pictures[states])
+    rows, side = max(1, -(-len(states) // columns)), pictures.shape[1] + 1
+    sheet = np.full((rows * side - 1, columns * side - 1, 3), 255, np.uint8)
+    for i, picture in enumerate(pictures):
+        top, left = i // columns * side, i % columns * side
+        sheet[top : top + side - 1, left : left + side - 1] = picture
+    return sheet
+
+
+def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
+    """Return the first pictures that were labelled, side by side, a letter a channel."""
+    assert problem.dataset.pictures is not None
+    states = first_labelled(labelled_at, IN_TEXT)
+    spent = int((labelled_at > 0).sum())
+    lines = [f"{spent} of {problem.n_states} states labelled, budget {budget}" + (", the first ones:" if spent else "")]
+    shown = [["".join(row) for row in LETTERS[layers(picture)]] for picture in problem.dataset.pictures[states]]
+    lines += ["  ".join(row) for row in zip(*shown, strict=True)]
+    return "\n".join(lines) + "\n"
