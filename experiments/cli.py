@@ -21,8 +21,9 @@ from experiments.tables import table
 from experiments.tensorboard_log import TensorBoardLog
 from experiments.tune import tune
 from selectenv.checks import check_int, check_name
+from selectenv.datasets.play import SCALES
 from selectenv.domains.minatar import GAMES
-from selectenv.errors import OptionError, SelectEnvError
+from selectenv.errors import MissingExtraError, OptionError, SelectEnvError
 
 EXAMPLES = """examples:
   selectenv list                                  the studies and the questions they answer
@@ -75,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("study", help="name of a study" + (", or all" if name == "run" else ""))
         command.add_argument("--seeds", type=int, help="seeds of strategies that leave something to chance")
         command.add_argument("--solver", default="exact", help="exact (default) or sampled, the published learner")
+        command.add_argument("--scale", help="MinAtar: only the data of this scale, laptop or paper")
         command.add_argument("--only", metavar="WORLD[/STRATEGY]", help="only this world, or this strategy in it")
         command.add_argument(
             "--results", type=Path, default=DEFAULT_PATH, help=f"results file (default: {DEFAULT_PATH})"
@@ -126,15 +128,19 @@ def _chosen(name: str) -> list[Study]:
 
 def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
     """Return the cells that are asked for."""
-    check_name("solver", options.solver, ("exact", "sampled"))
+    if check_name("solver", options.solver, ("exact", "sampled")) not in study.solvers:
+        raise OptionError(f"{study.name} has no {options.solver} solver, only {', '.join(study.solvers)}")
     seeds = study.seeds if options.seeds is None else check_int("--seeds", options.seeds)
     cells = study.cells(seeds, options.solver)
     if options.only:
         world, _, strategy = options.only.partition("/")
-        check_name("world", world, WORLDS)
+        check_name("world", world, selectenv.WORLDS)
         if strategy and options.study != "all":  # a strategy of some studies may be asked of all
             check_name("strategy", strategy, sorted({cell.strategy for cell in cells}))
         cells = [cell for cell in cells if cell.world == world and strategy in ("", cell.strategy)]
+    if options.scale is not None:
+        check_name("scale", options.scale, SCALES)
+        cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "laptop") == options.scale]
     return cells
 
 
@@ -147,10 +153,17 @@ def _run(options: argparse.Namespace) -> None:
     watch = TensorBoardLog(options.tensorboard).log if options.tensorboard else None
     with ResultsStore(options.results) as store:
         for study in _chosen(options.study):
-            cells = _cells(study, options)
-            done = run_cells(
-                cells, study.run_cell, store, jobs=options.jobs, cluster=options.cluster, title=study.name, watch=watch
-            )
+            try:
+                cells = _cells(study, options)
+                done = run_cells(
+                    cells, study.run_cell, store, jobs=options.jobs, cluster=options.cluster, title=study.name,
+                    watch=watch,
+                )  # fmt: skip
+            except (MissingExtraError, OptionError) as error:
+                if options.study != "all":
+                    raise
+                print(f"{study.name}: NOT RUN: {error}", file=sys.stderr)
+                continue
             print(f"{study.name}: {done} cells run, {len(cells) - done} were there already; {options.results}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import selectenv
+from selectenv.domains.minatar import GAMES
 from selectenv.problem import SelectionProblem
 
 FEEDBACK = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -31,7 +32,7 @@ WORLDS = tuple(BUDGETS)
 
 @lru_cache(maxsize=8)
 def _problem(world: str, options: str) -> SelectionProblem:
-    return selectenv.make_problem(world, cache=False, **json.loads(options))
+    return selectenv.make_problem(world, cache=world in GAMES, **json.loads(options))
 
 
 def problem(world: str, options: dict[str, Any] | None = None) -> SelectionProblem:

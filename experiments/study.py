@@ -15,7 +15,8 @@ class Row:
     """One figure: ours, the published one if there is one, and the verdict."""
 
     world: str
-    labels: int
+    labels: int | str
+    """Their number, or a percentage of the states."""
     strategy: str
     figure: str
     """What was measured: "return", "train" or "test"."""
@@ -52,3 +53,5 @@ class Study:
     """Title -> Matplotlib figure."""
     place: int = 100
     """Where it stands among the studies."""
+    solvers: tuple[str, ...] = ("exact", "sampled")
+    """Learners it can be run with."""

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.errors import MissingExtraError
@@ -38,4 +37,4 @@ def to_tensor(pictures: BoolArray) -> torch.Tensor:
 
 def as_arrays(network: nn.Module) -> dict[str, NDArray[Any]]:
     """Return the weights by name, ready for a file."""
-    return {name: np.array(value.detach()) for name, value in network.state_dict().items()}
+    return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}

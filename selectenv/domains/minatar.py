@@ -104,9 +104,8 @@ class Moves(NamedTuple):
 
 def stream_keys(count: int, seed: int, *identity: Identity) -> UintArray:
     """Return the keys [count, 4] of as many random streams, which follow from ``seed`` and ``identity``."""
-    return np.array(
-        [generator(seed, *identity, number).integers(2**64, size=4, dtype=np.uint64) for number in range(count)]
-    )
+    streams = (generator(seed, *identity, number) for number in range(check_int("games", count)))
+    return np.array([stream.integers(2**64, size=4, dtype=np.uint64) for stream in streams])
 
 
 class Games:

@@ -1,0 +1,46 @@
+"""Guided labels on data of five expert shares, from no label to all of them: what the two studies of it share."""
+
+from experiments.cells import Cell, Record, Result
+from experiments.minatar import Published, game_cells, game_problem, game_rows, percent, run_game
+from experiments.protocol import published
+from experiments.study import Row
+from selectenv.typing import BoolArray
+
+WORLD = "Breakout"
+EXPERT_SHARES = (0.0, 0.3, 0.5, 0.7, 1.0)
+SWAPPED = "agrees with the row printed for {:g}: the printed share looks like that of random actions"
+
+
+def variant(share: float) -> str:
+    """Return the name of a mixture."""
+    return f"expert {share:g}"
+
+
+def behaviour_cells(study: str, learner: str, seeds: int) -> list[Cell]:
+    """Return a cell a mixture and seed."""
+    variants = {variant(p): {"problem": {"learner": learner, "expert_share": p}} for p in EXPERT_SHARES}
+    return game_cells(study, WORLD, seeds, variants, ["guided"])
+
+
+def run_behaviour(cell: Cell) -> list[Record]:
+    """Play guided, and score no labels at all (adapted: behaviour cloning) and all of them."""
+    task = game_problem(cell)
+    none: BoolArray = ~task.dataset.labelable
+    ends = {0.0: none, 1.0: ~none}
+    return run_game(cell) + [
+        {"labels": percent(share), "share": share, "return": task.score(labels), "states": task.n_states}
+        for share, labels in ends.items()
+    ]
+
+
+def behaviour_rows(results: list[Result], table: str) -> list[Row]:
+    """Set ours beside the published row of the same share, and say where the one of the opposite share fits instead."""
+    printed: dict[float, Published] = {p: {} for p in EXPERT_SHARES}
+    for row in published(table):
+        key = "guided", percent(float(row["feedback"]))
+        printed[float(row["expert_ratio"])][key] = float(row["mean"]), float(row["stderr"])
+    theirs = {variant(p): printed[p] for p in EXPERT_SHARES}
+    swapped: dict[str, tuple[Published, str]] = {
+        variant(p): (printed[round(1 - p, 1)], SWAPPED.format(round(1 - p, 1))) for p in EXPERT_SHARES
+    }
+    return game_rows(results, theirs, otherwise=swapped)

@@ -1,0 +1,20 @@
+"""How does the expert share of Breakout's data move guided under UDS, from no label to all?"""
+
+from experiments.breakout_behaviour import behaviour_cells, behaviour_rows, run_behaviour
+from experiments.cells import Cell, Result
+from experiments.study import Row, Study
+
+NAME, LEARNER, TABLE = "breakout-behaviour-uds", "uds", "breakout_behaviour_uds"
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return a cell a mixture and seed."""
+    return behaviour_cells(NAME, LEARNER, seeds)
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours beside the published table."""
+    return behaviour_rows(results, TABLE)
+
+
+STUDY = Study(NAME, __doc__, cells, run_behaviour, rows, 10, place=23, solvers=("exact",))

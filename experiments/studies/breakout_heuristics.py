@@ -1,0 +1,41 @@
+"""Which training-free strategy labels best in Breakout, at 200,000 and at 1,000,000 transitions?"""
+
+from typing import Any
+
+from experiments.cells import Cell, Result
+from experiments.minatar import (
+    HEURISTICS,
+    SCALES,
+    curves_figure,
+    frames_figure,
+    game_cells,
+    game_rows,
+    minatar_table,
+    played,
+    run_game,
+)  # fmt: skip
+from experiments.study import Row, Study
+
+NAME, WORLD = "breakout-heuristics", "Breakout"
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return a cell a scale, seed and strategy."""
+    return game_cells(NAME, WORLD, seeds, SCALES, HEURISTICS)
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours beside the published figures of guided; those of the others were only drawn."""
+    reason = "another expert, and the published learner is a network"
+    return game_rows(results, dict.fromkeys(SCALES, minatar_table(WORLD)), reason=reason)
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw returns against labels, and what is labelled first."""
+    return {
+        **{f"Heuristics in Breakout, {scale} scale": curves_figure(results, scale) for scale in played(results)},
+        "Frames of Breakout that strategies label first": frames_figure(results, "laptop", HEURISTICS),
+    }
+
+
+STUDY = Study(NAME, __doc__, cells, run_game, rows, 10, figures, place=20, solvers=("exact",))

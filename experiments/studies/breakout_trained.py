@@ -1,0 +1,88 @@
+"""What do searches with an evaluator find in Breakout, and does it last on episodes they have not seen?"""
+
+from typing import Any
+
+import agents
+from agents.brute_force import rewarding_states
+from experiments.cells import Cell, Record, Result
+from experiments.minatar import (
+    FIRST,
+    FRESH_EPISODES,
+    FRESH_SEED,
+    OPTIONS,
+    SCALES,
+    SHARES,
+    curves_figure,
+    expert_mark,
+    frames_figure,
+    game_problem,
+    game_rows,
+    minatar_table,
+    percent,
+    played,
+)  # fmt: skip
+from experiments.study import Row, Study
+from selectenv.env import RewardSelectionEnv, number_of_labels
+from selectenv.registration import MINATAR
+
+NAME, WORLD = "breakout-trained", "Breakout"
+SEARCHES = ("es-1000", "guided")
+YARDSTICKS = ("reduced-brute-force", "full labels")
+SEEDS = 3
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return a cell a scale, strategy, share and seed; yardsticks have no share."""
+    plan = [(name, share) for name in SEARCHES for share in SHARES] + [(name, None) for name in YARDSTICKS]
+    return [
+        Cell(NAME, WORLD, strategy, seed, {"variant": scale, "share": share, "expert": expert_mark(WORLD), **options})
+        for scale, options in SCALES.items()
+        for strategy, share in plan
+        for seed in range(seeds)
+    ]
+
+
+def run_cell(cell: Cell) -> list[Record]:
+    """Search on the data of the cell's seed; score on the episodes of the search, and on fresh ones."""
+    task = game_problem(cell)
+    fresh = game_problem(cell, evaluation_seed=FRESH_SEED, rollouts=FRESH_EPISODES)
+    share = cell.settings["share"]
+    labels = number_of_labels(share, task.n_states) if share else int(rewarding_states(task.dataset).sum())
+    if cell.strategy == "full labels":
+        chosen, asked = task.dataset.labelable.nonzero()[0], 0
+    else:
+        env = RewardSelectionEnv(task, labels, labels_per_refit=MINATAR.labels_per_refit)
+        agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
+        agent.train(env, cell.seed)
+        episode = agents.play(env, agent, cell.seed)
+        chosen, asked = episode.labels, episode.asked
+    return [
+        {
+            "labels": percent(share) if share else "", "return": task.score(chosen), "fresh": fresh.score(chosen),
+            "asked": asked, "size": len(chosen), "states": task.n_states,
+            "first": task.states[chosen[:FIRST]].tolist(),
+        }
+    ]  # fmt: skip
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours on the search's own episodes beside the published figures, and ours on fresh ones."""
+    theirs = dict.fromkeys(SCALES, minatar_table(WORLD))
+    reason = "another expert, and the published learner is a network"
+    return game_rows(results, theirs, reason=reason) + game_rows(results, {}, figure="fresh")
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw returns on fresh episodes against labels."""
+    return {
+        **{
+            f"Breakout on fresh episodes, {scale} scale": curves_figure(results, scale, "fresh")
+            for scale in played(results)
+        },
+        "Frames of Breakout that searches label first": frames_figure(
+            results, "laptop", ("es-1000", "guided", "reduced-brute-force")
+        ),
+    }
+
+
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, SEEDS, figures, place=21, solvers=("exact",))
