@@ -15,6 +15,7 @@ import numpy as np
 
 import agents
 import selectenv
+from experiments.bench_minatar import bench_minatar
 from experiments.plain import plain_performance
 from experiments.runner import run_cells
 from experiments.store import ResultsStore
@@ -22,6 +23,7 @@ from experiments.studies import find_studies
 from experiments.tables import table
 from selectenv.datasets import collect
 from selectenv.env import RewardSelectionEnv
+from selectenv.errors import MissingExtraError
 from selectenv.kernels.compiled import kernel
 from selectenv.kernels.solve import LANES
 from selectenv.kernels.threads import thread_count
@@ -199,7 +201,10 @@ def bench_studies(everything: bool) -> None:
     sampled = 50 * timed(["heuristics-uds"], 2, "sampled")
     rows.append(("heuristics-uds, sampled, 100 seeds (50 times 2 seeds)", f"{sampled:.0f}", "3600"))
     if everything:
-        rows.append(("all tabular studies", f"{timed(studies, None, 'exact'):.0f}", "1200"))
+        games = [name for name in studies if name.startswith("breakout")]
+        tabular = [name for name in studies if name not in games]
+        rows.append(("all tabular studies", f"{timed(tabular, None, 'exact'):.0f}", "1200"))
+        rows.append(("all studies of Breakout, both scales", f"{timed(games, None, 'exact'):.0f}", "1800"))
     print("\nStudies from scratch\n")
     print(table(("study", "seconds", "limit"), rows))
 
@@ -208,13 +213,21 @@ def main(arguments: list[str] | None = None) -> None:
     """Run everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out searches and studies")
-    parser.add_argument("--all-studies", action="store_true", help="time all studies too, about ten minutes")
+    parser.add_argument("--minatar", action="store_true", help="only the MinAtar worlds")
+    parser.add_argument("--all-studies", action="store_true", help="time all studies too, about forty minutes")
     options = parser.parse_args(arguments)
+    if options.minatar:
+        bench_minatar()
+        return
     bench_plain(bench_sets())
     bench_steps()
     bench_parts()
     if not options.quick:
         bench_agents()
+        try:
+            bench_minatar()
+        except MissingExtraError as error:
+            print(f"\nMinAtar was NOT timed: {error}")
         bench_studies(options.all_studies)
 
 

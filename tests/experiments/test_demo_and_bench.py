@@ -5,7 +5,7 @@ import pytest
 
 import agents
 import selectenv
-from experiments import bench, demo
+from experiments import bench, bench_minatar, demo
 from experiments.plain import plain_performance
 from experiments.tables import table
 
@@ -35,6 +35,16 @@ def test_bench_prints_its_tables(monkeypatch, capsys):
         assert name in printed
     assert "times faster" in printed
     assert "with a refit" in printed
+
+
+def test_bench_of_games(monkeypatch, capsys):
+    monkeypatch.setattr(bench_minatar, "SIZE", 3_000)
+    monkeypatch.setattr(bench_minatar, "LABELS", 2_000)
+    monkeypatch.setattr(bench_minatar, "VECTORS", 3)
+    bench.main(["--minatar"])
+    printed = capsys.readouterr().out
+    assert "times better" in printed
+    assert "2,000 labels in a world of 3,000 states" in printed
 
 
 def test_the_published_way_agrees_with_the_exact_one():
