@@ -51,24 +51,23 @@ class Pictures:
         return find_rows(pack(pictures), np.uint64(self.salt), ids, self.words)
 
 
-def deduplicate(words: UintArray, salt: int = 0) -> tuple[IntArray, Int32Array, IntArray, int]:
+def deduplicate(words: UintArray) -> tuple[IntArray, Int32Array, UintArray, int]:
     """Tell rows [rows, words] apart by their hashes, and check that equal hashes are equal rows.
 
     Args:
         words: the rows.
-        salt: the first hash to try.
 
     Returns:
-        The distinct hashes, sorted; the number [rows] of each row among them; a row that stands for each; the salt of
-        the hash.
+        The distinct hashes, sorted; the number [rows] of each row among them; the distinct rows; the salt of the hash.
 
     Raises:
         DatasetError: every hash tried confuses two rows.
     """
-    for attempt in range(salt, salt + SALTS):
-        ids, place, number = _distinct(hash_rows(words, np.uint64(attempt)))
-        if first_mismatch(words, number, words[place]) < 0:
-            return ids, number, place, attempt
+    for salt in range(SALTS):
+        ids, place, number = _distinct(hash_rows(words, np.uint64(salt)))
+        known = words[place]
+        if first_mismatch(words, number, known) < 0:
+            return ids, number, known, salt
     raise DatasetError(f"{SALTS} different hashes confuse pictures of this dataset")
 
 

@@ -9,13 +9,13 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.files import cache_folder
 from selectenv.datasets.pictures import Pictures, deduplicate
 from selectenv.domains.expert import MIXTURES
-from selectenv.domains.minatar import Games, MinAtarWorld, stream_keys
+from selectenv.domains.minatar import Games, MinAtarWorld, Moves, stream_keys
 from selectenv.domains.minatar_experts import Expert
 from selectenv.errors import DatasetError
 from selectenv.kernels.pictures import find_rows, pack
 from selectenv.resources import require_disk, require_memory
 from selectenv.streams import generator
-from selectenv.typing import Int32Array, IntArray, UintArray
+from selectenv.typing import BoolArray, Int32Array, IntArray, UintArray
 
 SCALES = {"laptop": 200_000, "paper": 1_000_000}
 """Transitions of a dataset, by name; the published data have those of "paper"."""
@@ -65,7 +65,7 @@ def require_room(world: MinAtarWorld, size: int) -> None:
     bits = int(np.prod(world.shape))
     picture, columns, sorting = 8 * -(-bits // 64), 23, 64
     what = f"collecting {size:,} transitions of {world.name}"
-    require_memory(size * (2 * picture + 2 * columns + sorting), what)
+    require_memory(size * (2 * picture + columns + sorting), what)
     require_disk(size * (picture + columns), cache_folder(), what)
 
 
@@ -89,48 +89,46 @@ def _mixed_actions(
 
 
 class _Record:
-    """What many games brought, step by step: [steps, games] while it grows, game after game in the dataset."""
+    """What many games brought, game after game: columns of shape [games, steps]."""
 
     def __init__(self, world: MinAtarWorld, count: int, steps: int) -> None:
         self.steps = steps
-        shape = steps, count
+        shape = count, steps
         self._pictures: UintArray = np.empty((*shape, -(-int(np.prod(world.shape)) // 64)), np.uint64)
         self._action = np.empty(shape, np.int32)
         self._reward = np.empty(shape)
         self._terminated, self._truncated = np.zeros(shape, bool), np.zeros(shape, bool)
-        self._cut: dict[tuple[int, int], UintArray] = {}
+        self._cut: dict[int, UintArray] = {}
 
     def before(self, step: int, games: Games, action: IntArray) -> None:
         """Note what the games look like and what is done."""
-        self._pictures[step], self._action[step] = pack(games.pictures), action
+        self._pictures[:, step], self._action[:, step] = pack(games.pictures), action
 
-    def after(self, step: int, moves: Any) -> None:
+    def after(self, step: int, moves: Moves) -> None:
         """Note what came of it; what a cut episode would have gone on from is seen nowhere else."""
-        self._reward[step], self._terminated[step], self._truncated[step] = moves[:3]
-        for game in np.flatnonzero(moves.truncated).tolist():
-            self._cut[step, game] = pack(moves.entered[game : game + 1])[0]
+        self._reward[:, step], self._terminated[:, step], self._truncated[:, step] = moves[:3]
+        self._note_cuts(step, moves.truncated, moves.entered)
+
+    def _note_cuts(self, step: int, cut: BoolArray, pictures: BoolArray) -> None:
+        for game in np.flatnonzero(cut).tolist():
+            self._cut[game * self.steps + step] = pack(pictures[game : game + 1])[0]
 
     def dataset(self, games: Games, spec: dict[str, Any]) -> OfflineDataset:
-        """Return the transitions, game after game; where a game is left, its episode is cut."""
+        """Return the transitions; where a game is left, its episode is cut."""
         size, world = spec["size"], games.world
-        for game in range(len(games)):
-            if not (self._terminated[-1, game] or self._truncated[-1, game]):
-                self._cut[self.steps - 1, game] = pack(games.pictures[game : game + 1])[0]
-                self._truncated[-1, game] = True
-        words = np.ascontiguousarray(self._pictures.swapaxes(0, 1)).reshape(-1, self._pictures.shape[2])[:size]
-        del self._pictures
-        action, reward, terminated, truncated = (
-            np.ascontiguousarray(column.T).ravel()[:size]
-            for column in (self._action, self._reward, self._terminated, self._truncated)
-        )
-        ids, state, place, salt = deduplicate(words)
-        known = words[place]
+        left = ~(self._terminated[:, -1] | self._truncated[:, -1])
+        self._note_cuts(self.steps - 1, left, games.pictures)
+        self._truncated[left, -1] = True
+        action, reward = self._action.ravel()[:size], self._reward.ravel()[:size]
+        terminated, truncated = self._terminated.ravel()[:size], self._truncated.ravel()[:size]
+        truncated[-1] = not terminated[-1]  # the last game may be shorter
+        words = self._pictures.reshape(-1, self._pictures.shape[2])[:size]
+        ids, state, known, salt = deduplicate(words)
         following: Int32Array = np.append(state[1:], np.int32(-1))
-        if size < len(self._reward) * len(games) and not (terminated[-1] or truncated[-1]):  # the last game is shorter
-            truncated[-1] = True
-        for (step, game), picture in self._cut.items():
-            if game * self.steps + step < size:
-                following[game * self.steps + step] = find_rows(picture[None], np.uint64(salt), ids, known)[0]
+        cuts = [at for at in self._cut if at < size]
+        if cuts:
+            pictures = np.stack([self._cut[at] for at in cuts])
+            following[cuts] = find_rows(pictures, np.uint64(salt), ids, known)
         following[terminated] = -1
         return OfflineDataset(
             ids=ids,

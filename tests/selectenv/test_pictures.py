@@ -50,12 +50,12 @@ def test_packing_loses_nothing(seed, shape):
 def test_deduplicating_agrees_with_numpy(seed):
     rng = np.random.default_rng(seed)
     words = rng.integers(0, 3, (40, 2)).astype(np.uint64)
-    ids, number, place, salt = pictures.deduplicate(words)
+    ids, number, known, salt = pictures.deduplicate(words)
     distinct, inverse = np.unique(words, axis=0, return_inverse=True)
     assert len(ids) == len(distinct)
     assert (np.diff(ids) > 0).all()
     assert (ids >= 0).all()
-    np.testing.assert_array_equal(words[place][number], words)
+    np.testing.assert_array_equal(known[number], words)
     pairs = set(zip(number.tolist(), inverse.ravel().tolist(), strict=True))
     assert len(pairs) == len(distinct)  # one to one
     np.testing.assert_array_equal(hash_rows(words, np.uint64(salt)), ids[number])
