@@ -97,7 +97,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--storage", type=Path, help="keep the search in this file, to go on later")
     command = add("show", _show, "draw what the strategies label in a world")
     command.add_argument("world")
-    command.add_argument("--labels", type=int, help="number of labels (default: the world's second published budget)")
+    command.add_argument(
+        "--labels", type=int, help="number of labels (default: the second published budget, in games 24)"
+    )
     command.add_argument("--strategies", nargs="+", help="names of strategies (default: a choice of them)")
     command.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture (default: out)")
     command = add("train-expert", _train_expert, "train the expert of a MinAtar game; run again to go on")
@@ -225,14 +227,15 @@ def verdict_counts(rows: list[Row]) -> str:
     return table(("strategy", "agrees", "differs", "impossible", "published figures"), lines)
 
 
+SHOWN_IN_GAMES = ("uniform", "visitation", "guided", "terminal", "terminal-guided")
 SHOWN = ("uniform", "visitation", "guided", "terminal-guided", "sequential-greedy", "es-200", "swap-search")
 
 
 def _show(options: argparse.Namespace) -> None:
-    world = check_name("world", options.world, WORLDS)
-    labels = options.labels if options.labels is not None else BUDGETS[world][1]
+    world = check_name("world", options.world, selectenv.WORLDS)
+    labels = options.labels if options.labels is not None else BUDGETS[world][1] if world in BUDGETS else 24
     drawn = {}
-    for name in options.strategies or SHOWN:
+    for name in options.strategies or (SHOWN if world in BUDGETS else SHOWN_IN_GAMES):
         agent = agents.make(name)
         env = selectenv.make_env(world, budget=labels)
         try:

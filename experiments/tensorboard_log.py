@@ -9,8 +9,11 @@ import numpy as np
 
 from experiments.best_known import best_return
 from experiments.cells import Result
+from experiments.minatar import game_problem
 from experiments.protocol import problem
+from selectenv.domains.minatar import GAMES
 from selectenv.errors import MissingExtraError
+from selectenv.problem import SelectionProblem
 from selectenv.rendering import draw_figure
 
 
@@ -43,25 +46,34 @@ class TensorBoardLog:
             value = record.get("return", record.get("train"))
             if value is None:
                 continue
-            labels = record["labels"]
+            labels = _step(record)
             figures = {"performance": value, "gap": best_return(cell.world, learner, labels) - value}
+            if np.isnan(figures["gap"]):  # of games no best set is known
+                del figures["gap"]
             if "asked" in record:
                 figures["evaluator_calls"] = record["asked"]
             self._add(writer, labels, [self._summary.Value(tag=tag, simple_value=x) for tag, x in figures.items()])
-        drawn = [record for record in result.records if "ids" in record and "labels" in record]
+        drawn = [record for record in result.records if {"ids", "first"} & record.keys() and "labels" in record]
         if drawn:
-            self._add(writer, drawn[-1]["labels"], [self._picture(cell.world, learner, drawn[-1])])
+            task = game_problem(cell) if cell.world in GAMES else problem(cell.world, {"learner": learner})
+            self._add(writer, _step(drawn[-1]), [self._picture(task, drawn[-1])])
         writer.close()
 
     def _add(self, writer: Any, step: int, values: list[Any]) -> None:
         writer.add_event(self._event(wall_time=time.time(), step=step, summary=self._summary(value=values)))
 
-    def _picture(self, world: str, learner: str, record: dict[str, Any]) -> Any:
-        task = problem(world, {"learner": learner})
+    def _picture(self, task: SelectionProblem, record: dict[str, Any]) -> Any:
+        ids = record["ids"] if "ids" in record else record["first"]
         labelled_at = np.zeros(task.n_states, np.int64)
-        labelled_at[task.actions(record["ids"])] = np.arange(1, len(record["ids"]) + 1)
-        figure, buffer = draw_figure(task, labelled_at, len(record["ids"])), io.BytesIO()
+        labelled_at[task.actions(ids)] = np.arange(1, len(ids) + 1)
+        figure, buffer = draw_figure(task, labelled_at, len(ids)), io.BytesIO()
         figure.savefig(buffer, format="png")
         width, height = (int(inches * figure.dpi) for inches in figure.get_size_inches())
         image = self._summary.Image(height=height, width=width, colorspace=3, encoded_image_string=buffer.getvalue())
         return self._summary.Value(tag="selection", image=image)
+
+
+def _step(record: dict[str, Any]) -> int:
+    """Return the number of labels of a record, or their percentage of the states."""
+    labels = record["labels"]
+    return labels if isinstance(labels, int) else round(100 * record.get("share", 0.0))
