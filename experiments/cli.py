@@ -11,6 +11,7 @@ from agents.errors import SearchLimitError
 from experiments import bench, demo, report
 from experiments.best_known import best_known, update
 from experiments.cells import Cell
+from experiments.expert_cards import cards_table, curves
 from experiments.figures import selections_figure
 from experiments.protocol import BUDGETS, WORLDS
 from experiments.runner import run_cells
@@ -34,6 +35,7 @@ EXAMPLES = """examples:
   selectenv report                                one HTML file with all tables and figures
   selectenv show CliffWalk --labels 12            what the strategies label, drawn
   selectenv train-expert Breakout                 train the expert behind a MinAtar game's data
+  selectenv experts                               what the shipped experts earn, and how they learned
   selectenv best CliffWalk                        the best label sets known, and what is proved of them
 """
 
@@ -110,6 +112,8 @@ def parser() -> argparse.ArgumentParser:
         "--tabular", action="store_true", help="a table solved exactly instead of a network (Breakout)"
     )
     command.add_argument("--out", type=Path, default=Path("out/experts"), help="folder (default: out/experts)")
+    command = add("experts", _experts, "show the experts that ship with the package, and draw how they learned")
+    command.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture (default: out)")
     command = add("best", _best, "show the best label sets known in a world")
     command.add_argument("world", help="a world, or all")
     command.add_argument("--learner", choices=("uds", "adapted"), help="only this learner")
@@ -267,6 +271,12 @@ def _train_expert(options: argparse.Namespace) -> None:
         path = folder / f"{game.lower()}.npz"
         card = train_expert(game, STEPS if options.steps is None else options.steps, folder, seed=seed)
     print(f"{game}: return {card['return']:.2f} +- {card['return_error']:.2f} over {card['episodes']} episodes; {path}")
+
+
+def _experts(options: argparse.Namespace) -> None:
+    print(cards_table())
+    curves(options.out / "experts.png")
+    print(f"\npicture: {options.out / 'experts.png'}")
 
 
 def _best(options: argparse.Namespace) -> None:

@@ -125,6 +125,14 @@ def test_merged_data_are_the_data_of_both():
     np.testing.assert_array_equal(np.where(both.next_state < 0, -1, both.ids[both.next_state]), following)
 
 
+def test_shipped_experts_are_shown(tmp_path, capsys):
+    assert cli.main(["experts", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    for game in ("Breakout", "Freeway", "Seaquest", "Asterix"):
+        assert f"selectenv train-expert {game}" in printed
+    assert (tmp_path / "experts.png").read_bytes()[:4] == b"\x89PNG"
+
+
 def test_the_command(tmp_path, capsys):
     arguments = ["train-expert", "Breakout", "--tabular", "--steps", "3000", "--out", str(tmp_path)]
     assert cli.main(arguments) == 0
