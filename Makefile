@@ -16,7 +16,7 @@ lint: .venv/.lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: .venv/.demo
+bench: .venv/.bench
 	$(BIN)/python -m experiments.bench
 
 clean:

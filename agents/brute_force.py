@@ -20,6 +20,8 @@ from selectenv.learners import ExactLearner
 from selectenv.typing import BoolArray, IntArray
 
 BLOCK = 1 << 16
+MANY = 10**30
+"""Beyond this, sets are no longer counted."""
 TIMED_SECONDS = 0.1
 REACHED = 1e-9
 
@@ -53,7 +55,11 @@ class BruteForce(TrainedAgent):
 
     def best_of(self, training: Training, items: IntArray, sizes: Sequence[int]) -> Found:
         """Return the best set of so many of the states ``items``; the most visited others fill the budget."""
-        sets = sum(comb(len(items), size) for size in sizes)
+        sets = 0
+        for size in reversed(sizes):  # counting ends where there are too many anyway
+            sets += comb(len(items), size)
+            if sets > MANY:
+                break
         labels = " or ".join(map(str, sizes)) if len(sizes) < 3 else f"{sizes[0]} to {sizes[-1]}"
         what = f"{self.name}: {_count(sets)} sets of {labels} out of {len(items)} states"
         if sets > self.limit:
@@ -143,7 +149,7 @@ def best_possible_return(training: Training) -> float:
 
 def _count(sets: int) -> str:
     """Return a number of sets as people can read it."""
-    return f"{sets:,}" if sets < 10**15 else f"about 10^{int(sets.bit_length() * 0.30103)}"
+    return f"{sets:,}" if sets < 10**15 else f"over 10^{int((sets.bit_length() - 1) * 0.30102)}"
 
 
 def _duration(sets: int, training: Training) -> str:

@@ -45,14 +45,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         options.command(options)
-    except SelectEnvError as error:
+    except (SelectEnvError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            return 0
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nstopped; everything finished is stored, run the same command to go on", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        return 0
     return 0
 
 
@@ -264,6 +264,9 @@ def _train_expert(options: argparse.Namespace) -> None:
         steps = ROUNDS * ROUND_SIZE if options.steps is None else check_int("--steps", options.steps)
         path = folder / f"{game.lower()}-tabular.npz"
         size = min(ROUND_SIZE, steps)
+        if steps % size:
+            raise OptionError(f"--steps of a table must be a multiple of {ROUND_SIZE:,}, or less than that")
+        folder.mkdir(parents=True, exist_ok=True)
         card = train_tabular_expert(game, path, rounds=steps // size, size=size, seed=seed)
     else:
         from experiments.train_expert import STEPS, train_expert

@@ -87,7 +87,7 @@ def _headline(found: list[tuple[Study, list[Result], list[Row]]]) -> str:
     gated: Counter[str] = Counter()
     everything: Counter[str] = Counter()
     for _, _, rows in found:
-        gated += count_verdicts(rows, GATED)
+        gated += count_verdicts((row for row in rows if row.world in WORLDS), GATED)
         everything += count_verdicts(rows)
     lines = [
         f"{gated[AGREES]} of {gated.total()} published figures of {', '.join(GATED)} agree with ours; of all "

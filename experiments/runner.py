@@ -10,12 +10,13 @@ from agents.progress import progress
 from experiments.cells import Cell, Record, Result
 from experiments.errors import ClusterError
 from experiments.store import ResultsStore
+from selectenv.domains.minatar import GAMES
 from selectenv.errors import MissingExtraError, OptionError
 
 BATCH_SECONDS = 1.0
 """Results are written at least so often."""
 CHUNK = 16
-"""Cells sent to a worker at a time: enough to share a problem, few enough to lose little."""
+"""Cells sent to a worker at a time: enough to share a problem, few enough to lose little; of games, one at a time."""
 
 RunCell = Callable[[Cell], list[Record]]
 
@@ -42,7 +43,8 @@ def run_cells(
         raise OptionError(f"jobs must be 1 or more, not {jobs}")
     with store.writing():
         todo = store.missing(cells)
-        chunks = [todo[i : i + CHUNK] for i in range(0, len(todo), CHUNK)]
+        size = 1 if any(cell.world in GAMES for cell in todo) else CHUNK
+        chunks = [todo[i : i + size] for i in range(0, len(todo), size)]
         waiting: list[Result] = []
         written = time.monotonic()
         try:

@@ -13,6 +13,7 @@ from selectenv.datasets.pictures import Pictures
 from selectenv.datasets.play import collect_play, play_spec
 from selectenv.domains.minatar import MinAtarWorld
 from selectenv.domains.minatar_experts import TableExpert
+from selectenv.errors import DatasetError
 from selectenv.learners import make_learner
 from selectenv.weights import save_weights
 
@@ -23,8 +24,15 @@ def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
     """Return the transitions of both; pictures of the same hash are the same state."""
     assert one.pictures is not None
     assert other.pictures is not None
+    if one.pictures.salt or other.pictures.salt:
+        raise DatasetError("data whose pictures needed another hash cannot be merged: their ids differ")
     ids, first = np.unique(np.concatenate([one.ids, other.ids]), return_index=True)
     words = np.concatenate([one.pictures.words, other.pictures.words])[first]
+
+    for part in (one, other):
+        assert part.pictures is not None
+        if (words[np.searchsorted(ids, part.ids)] != part.pictures.words).any():
+            raise DatasetError("two different pictures have the same hash")
 
     def joined(name: str) -> Any:
         columns = []

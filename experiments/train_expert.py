@@ -58,10 +58,10 @@ SETTINGS: dict[str, Any] = {
 class GamesVecEnv(VecEnv):
     """The games as Stable-Baselines3 wants them: pictures with the channels first, small integers."""
 
-    def __init__(self, world: MinAtarWorld, count: int, seed: int) -> None:
-        """Start ``count`` games."""
+    def __init__(self, world: MinAtarWorld, count: int, seed: int, after: int = 0) -> None:
+        """Start ``count`` games; ``after`` so many steps of training they are other ones."""
         rows, columns, channels = world.shape
-        self._games = Games(world, stream_keys(count, seed, "expert"))
+        self._games = Games(world, stream_keys(count, seed, "expert", after))
         super().__init__(
             count, gym.spaces.Box(0, 1, (channels, rows, columns), np.uint8), gym.spaces.Discrete(world.n_actions)
         )
@@ -133,9 +133,11 @@ def as_small_cnn(model: Any) -> SmallCnn:
 class _Keeper(BaseCallback):
     """Evaluates, keeps the best, writes checkpoints, shows progress."""
 
-    def __init__(self, world: MinAtarWorld, folder: Path, seed: int, every: int, show: Callable[[str], None]) -> None:
+    def __init__(
+        self, world: MinAtarWorld, folder: Path, run: dict[str, Any], every: int, show: Callable[[str], None]
+    ) -> None:
         super().__init__()
-        self._world, self._folder, self._seed, self._every, self._show = world, folder, seed, every, show
+        self._world, self._folder, self._run, self._every, self._show = world, folder, run, every, show
         self.curve: list[tuple[int, float, float]] = []
 
     def _on_step(self) -> bool:
@@ -147,24 +149,24 @@ class _Keeper(BaseCallback):
         """Evaluate, then write what a later run needs."""
         arrays = as_arrays(as_small_cnn(self.model))
         expert = NetworkExpert(arrays, {}, self._world)
-        found = measured(expert_returns(self._world, expert, EVALUATION, self._seed + self.num_timesteps))
+        found = measured(expert_returns(self._world, expert, EVALUATION, self._run["seed"] + self.num_timesteps))
         mean, error = found["return"], found["return_error"]
         if mean > max((point[1] for point in self.curve), default=-np.inf):
             save_weights(self._folder / "best.npz", arrays, {"game": self._world.name, "steps": self.num_timesteps})
         self.curve.append((self.num_timesteps, mean, error))
         self.logger.record("expert/return", mean)
         self.logger.dump(self.num_timesteps)
-        save_checkpoint(self.model, self.curve, self._folder)
+        save_checkpoint(self.model, self.curve, self._folder, self._run)
         self._show(f"{self._world.name}: {self.num_timesteps:>9,} steps, return {mean:.2f} +- {error:.2f}")
 
 
-def save_checkpoint(model: Any, curve: list[tuple[int, float, float]], folder: Path) -> None:
-    """Write everything a run goes on from to one file."""
+def save_checkpoint(model: Any, curve: list[tuple[int, float, float]], folder: Path, run: dict[str, Any]) -> None:
+    """Write everything a run goes on from to one file; ``run`` says which run it is: game, seed and settings."""
     buffer = model.replay_buffer
     filled = buffer.buffer_size if buffer.full else buffer.pos
     header = {
         "steps": model.num_timesteps, "updates": model._n_updates, "calls": model._n_calls, "position": buffer.pos,
-        "full": buffer.full, "curve": curve, "optimiser": len(model.policy.optimizer.state_dict()["state"]),
+        "full": buffer.full, "run": run, "curve": curve, "optimiser": len(model.policy.optimizer.state_dict()["state"]),
     }  # fmt: skip
     arrays = {f"net.{name}": value.numpy() for name, value in model.policy.state_dict().items()}
     for number, state in model.policy.optimizer.state_dict()["state"].items():
@@ -176,13 +178,15 @@ def save_checkpoint(model: Any, curve: list[tuple[int, float, float]], folder: P
         np.savez(file, header=np.array(json.dumps(header)), **arrays)
 
 
-def load_checkpoint(model: Any, folder: Path) -> list[tuple[int, float, float]]:
+def load_checkpoint(model: Any, folder: Path, run: dict[str, Any]) -> list[tuple[int, float, float]]:
     """Set a fresh model to where the last run stopped, and return the learning curve so far."""
     path, buffer = folder / "checkpoint.npz", model.replay_buffer
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays["header"]))
+        if header["run"] != run:
+            raise ValueError(f"it was made with {header['run']}, not {run}")
         net = {name: torch.from_numpy(arrays[f"net.{name}"]) for name in model.policy.state_dict()}
         model.policy.load_state_dict(net)
         adam = model.policy.optimizer.state_dict()
@@ -200,8 +204,10 @@ def load_checkpoint(model: Any, folder: Path) -> list[tuple[int, float, float]]:
             target[...] = column
         model.num_timesteps, model._n_updates = int(header["steps"]), int(header["updates"])
         model._n_calls = int(header["calls"])
+        for name in ("dones", "timeouts"):  # games in progress are left: nothing follows on from here
+            getattr(buffer, name)[buffer.pos - 1] = 1.0
         return [(int(steps), float(mean), float(error)) for steps, mean, error in header["curve"]]
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except Exception as error:  # damage has many names
         raise WeightsFileError(
             f"the checkpoint {str(path)!r} is damaged or of another run ({error}); delete it to start afresh"
         ) from None
@@ -229,20 +235,26 @@ def train_expert(
     folder.mkdir(parents=True, exist_ok=True)
     chosen = SETTINGS | (settings or {})
     model = DQN(
-        "MlpPolicy", VecMonitor(GamesVecEnv(world, GAMES_AT_ONCE, seed)), seed=seed, device="cpu",
+        "MlpPolicy", _games(world, seed, 0), seed=seed, device="cpu",
         policy_kwargs={"features_extractor_class": _Features, "net_arch": [], "optimizer_kwargs": {"fused": True}},
         tensorboard_log=str(folder / "tb"),
         **chosen,
     )  # fmt: skip
-    keeper = _Keeper(world, folder, seed, checkpoint_every, show)
+    run = {"game": game, "seed": seed, "settings": chosen}
+    keeper = _Keeper(world, folder, run, checkpoint_every, show)
     if (folder / "checkpoint.npz").exists():
-        keeper.curve = load_checkpoint(model, folder)
+        keeper.curve = load_checkpoint(model, folder, run)
+        model.set_env(_games(world, seed, model.num_timesteps))
         show(f"{game}: going on from {model.num_timesteps:,} steps")
     if model.num_timesteps < steps:
         model.learn(steps - model.num_timesteps, callback=keeper, reset_num_timesteps=False, log_interval=1_000)
         if keeper.curve[-1:] == [] or keeper.curve[-1][0] < model.num_timesteps:
             keeper.keep()
     return finish(world, folder, keeper.curve, seed, chosen)
+
+
+def _games(world: MinAtarWorld, seed: int, after: int) -> Any:
+    return VecMonitor(GamesVecEnv(world, GAMES_AT_ONCE, seed, after))
 
 
 def finish(

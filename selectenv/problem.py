@@ -1,9 +1,8 @@
 """SelectionProblem = dataset + learner + evaluator: labels -> performance."""
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
-from contextlib import nullcontext
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -94,7 +93,7 @@ class SelectionProblem:
         mask = self.mask(labels) & self.dataset.labelable
         if mask.any() and not self.dataset.has_rewards:
             raise NoEvaluatorError("this dataset has no rewards, so nothing can be learned from labels")
-        key = mask.tobytes()
+        key = _key(mask)
         if self._last is None or self._last[0] != key:
             self._last = key, self.learner.learn(mask)
         return self._last[1]
@@ -103,7 +102,7 @@ class SelectionProblem:
         """Return the expected return of the policy learned from the labels; counts as one evaluator call."""
         self._require_performance()
         mask = self.mask(labels) & self.dataset.labelable
-        self.evaluator.ask(1, computed=0 if mask.tobytes() in self._cache else 1)
+        self.evaluator.ask(1, computed=0 if _key(mask) in self._cache else 1)
         return self._value(mask)
 
     def performance_many(self, masks: BoolArray) -> FloatArray:
@@ -127,14 +126,13 @@ class SelectionProblem:
         self.evaluator.ask(len(masks), len(masks))
         labelable = self.dataset.labelable
         out = np.empty(len(masks))
-        one_at_a_time = nullcontext() if self.evaluator.parallel else Lock()  # one may still learn while another plays
 
         def chunk(first: int, last: int) -> None:
             policies = self.learner.learn_policies(masks[first:last] & labelable)
-            with one_at_a_time:
-                out[first:last] = self.evaluator.returns(policies).ravel()[: last - first]
+            out[first:last] = self.evaluator.returns(policies).ravel()[: last - first]
 
-        in_chunks(chunk, len(masks), max(self.learner.sets_per_chunk, self.evaluator.sets_at_once))
+        size = max(self.learner.sets_per_chunk, self.evaluator.sets_at_once)
+        in_chunks(chunk, len(masks), size, parallel=self.evaluator.parallel)
         return out
 
     def score(self, labels: Labels) -> float:
@@ -155,7 +153,7 @@ class SelectionProblem:
             raise NoEvaluatorError("performance needs rewards: this dataset has none")
 
     def _value(self, mask: BoolArray) -> float:
-        key = mask.tobytes()
+        key = _key(mask)
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
@@ -165,3 +163,8 @@ class SelectionProblem:
         if len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
         return value
+
+
+def _key(mask: BoolArray) -> bytes:
+    """Return what stands for a label set in the cache: a hash, for sets of a million states are no small keys."""
+    return hashlib.blake2b(mask.data, digest_size=16).digest()

@@ -153,7 +153,7 @@ def make_problem(
         spec, gather = _collection(
             place, expert, _size(place, dataset_size, scale), dataset_seed,
             _share(str(dataset), expert_share, published.expert_share),
-            published.mixture if mixture is None else mixture,
+            published.mixture if mixture is None else mixture, cache,
         )  # fmt: skip
         data = cached(spec, gather) if cache else gather()
     elif isinstance(dataset, str) and os.sep not in dataset and not dataset.endswith(".npz"):
@@ -252,15 +252,15 @@ def _size(world: World, size: int | None, scale: str | None) -> int:
 
 
 def _collection(
-    world: World, expert: str, size: int, seed: int, share: float, mixture: str
+    world: World, expert: str, size: int, seed: int, share: float, mixture: str, cache: bool
 ) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
     """Return the spec of a dataset, and how to collect it."""
     if isinstance(world, TabularWorld):
         spec = dataset_spec(world, expert_share=share, mixture=mixture, expert=expert, size=size, seed=seed)
         return spec, partial(collect, world, spec)
-    player = load_expert(world, expert)
+    player = None if share == 0 and mixture == "all" else load_expert(world, expert)  # chance needs no expert
     spec = play_spec(world, expert_share=share, mixture=mixture, expert=player, size=size, seed=seed)
-    return spec, partial(collect_play, world, spec, player)
+    return spec, partial(collect_play, world, spec, player, to_cache=cache)
 
 
 def _find_world(world: Any, options: dict[str, Any]) -> World | gym.Env[Any, Any] | None:

@@ -34,7 +34,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
     """Draw returns against labels, and what is labelled first."""
     return {
         **{f"Heuristics in Breakout, {scale} scale": curves_figure(results, scale) for scale in played(results)},
-        "Frames of Breakout that strategies label first": frames_figure(results, "laptop", HEURISTICS),
+        **frames_figure(results, "laptop", HEURISTICS),
     }
 
 

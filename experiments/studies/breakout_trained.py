@@ -58,11 +58,16 @@ def run_cell(cell: Cell) -> list[Record]:
         chosen, asked = episode.labels, episode.asked
     return [
         {
-            "labels": percent(share) if share else "", "return": task.score(chosen), "fresh": fresh.score(chosen),
-            "asked": asked, "size": len(chosen), "states": task.n_states,
+            "labels": percent(share) if share else "",
+            "share": share or len(chosen) / task.n_states,
+            "return": task.score(chosen),
+            "fresh": fresh.score(chosen),
+            "asked": asked,
+            "size": len(chosen),
+            "states": task.n_states,
             "first": task.states[chosen[:FIRST]].tolist(),
         }
-    ]  # fmt: skip
+    ]
 
 
 def rows(results: list[Result]) -> list[Row]:
@@ -79,9 +84,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
             f"Breakout on fresh episodes, {scale} scale": curves_figure(results, scale, "fresh")
             for scale in played(results)
         },
-        "Frames of Breakout that searches label first": frames_figure(
-            results, "laptop", ("es-1000", "guided", "reduced-brute-force")
-        ),
+        **frames_figure(results, "laptop", ("es-1000", "guided", "reduced-brute-force")),
     }
 
 

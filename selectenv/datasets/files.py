@@ -22,6 +22,8 @@ from selectenv.errors import DatasetError, DatasetFileError
 FORMAT = "selectenv-dataset"
 VERSION = 1
 ALIGNMENT = 64
+HEADER_BYTES = 1 << 16
+"""More than the description of an array takes."""
 MAPPED_BYTES = 1 << 20
 """Arrays longer than this are not read into memory but mapped."""
 
@@ -40,7 +42,9 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
     with whole_file(target) as file, zipfile.ZipFile(file, "w") as bundle:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy")
-            gap = -(bundle.start_dir + 30 + len(member.filename) + 4) % ALIGNMENT
+            member.file_size = array.nbytes + HEADER_BYTES  # beyond 2 GiB the entry grows another 20 bytes
+            more = 20 if member.file_size > zipfile.ZIP64_LIMIT else 0
+            gap = -(bundle.start_dir + 30 + len(member.filename) + 4 + more) % ALIGNMENT
             member.extra = struct.pack("<HH", 0xFFFF, gap) + bytes(gap)  # so that arrays can be mapped where they stand
             with bundle.open(member, "w") as entry:
                 np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
@@ -63,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
         raise DatasetFileError(f"there is no dataset file {os.fspath(path)!r}") from None
     except (KeyError, TypeError, AttributeError, IsADirectoryError):
         raise DatasetFileError(f"{os.fspath(path)!r} is not a dataset written by selectenv") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # damage has many names: NumPy, zipfile and zlib each raise their own
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged or not a dataset file ({error})") from None
     if version != VERSION:
         raise DatasetFileError(

@@ -11,7 +11,7 @@ from selectenv.datasets.pictures import Pictures, deduplicate
 from selectenv.domains.expert import MIXTURES
 from selectenv.domains.minatar import Games, MinAtarWorld, Moves, stream_keys
 from selectenv.domains.minatar_experts import Expert
-from selectenv.errors import DatasetError
+from selectenv.errors import DatasetError, OptionError
 from selectenv.kernels.pictures import find_rows, pack
 from selectenv.resources import require_disk, require_memory
 from selectenv.streams import generator
@@ -30,6 +30,8 @@ def play_spec(
     check_int("dataset_seed", seed, 0)
     check_real("expert_share", expert_share, "[0, 1]")
     check_name("mixture", mixture, MIXTURES)
+    if expert is None and (expert_share > 0 or mixture != "all"):
+        raise OptionError(f"an expert share of {expert_share} and the mixture {mixture!r} need an expert")
     return {
         "world": world.name,
         "world_fingerprint": world.fingerprint,
@@ -38,16 +40,19 @@ def play_spec(
         "expert": "none" if expert is None else expert.fingerprint,
         "size": int(size),
         "seed": int(seed),
+        "games": GAMES_AT_ONCE,
     }
 
 
-def collect_play(world: MinAtarWorld, spec: dict[str, Any], expert: Expert | None) -> OfflineDataset:
+def collect_play(
+    world: MinAtarWorld, spec: dict[str, Any], expert: Expert | None, *, to_cache: bool = False
+) -> OfflineDataset:
     """Collect the dataset of a `play_spec` with its expert: the same spec gives the same data.
 
     Raises:
         ResourceError: too little memory or disk; nothing was started.
     """
-    require_room(world, spec["size"])
+    require_room(world, spec["size"], to_cache=to_cache)
     identity = [value for key, value in spec.items() if key not in ("world", "seed")]
     rng = generator(spec["seed"], "mixture", *identity)
     count = min(GAMES_AT_ONCE, spec["size"])
@@ -60,13 +65,14 @@ def collect_play(world: MinAtarWorld, spec: dict[str, Any], expert: Expert | Non
     return record.dataset(games, spec)
 
 
-def require_room(world: MinAtarWorld, size: int) -> None:
-    """Raise `ResourceError` unless there is room for so many transitions in memory and in the cache."""
+def require_room(world: MinAtarWorld, size: int, *, to_cache: bool) -> None:
+    """Raise `ResourceError` unless there is room for so many transitions in memory and, if asked, in the cache."""
     bits = int(np.prod(world.shape))
     picture, columns, sorting = 8 * -(-bits // 64), 23, 64
     what = f"collecting {size:,} transitions of {world.name}"
     require_memory(size * (2 * picture + columns + sorting), what)
-    require_disk(size * (picture + columns), cache_folder(), what)
+    if to_cache:
+        require_disk(size * (picture + columns), cache_folder(), what)
 
 
 def _mixed_actions(

@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import metadata
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,8 +73,9 @@ class MinAtarWorld:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that shapes the data a policy collects here."""
-        text = f"minatar 1 {self.name} {self.sticky} {self.ramping} {self.horizon}"
+        """A hash of everything that shapes the data a policy collects here, MinAtar's version too."""
+        self.action_set  # noqa: B018 - says what is missing if MinAtar is
+        text = f"minatar {metadata.version('minatar')} {self.name} {float(self.sticky)} {self.ramping} {self.horizon}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def new_game(self) -> Any:
@@ -99,7 +101,8 @@ class Moves(NamedTuple):
     truncated: BoolArray
     """[games] whether it was cut."""
     entered: BoolArray
-    """[games, 10, 10, channels] the pictures entered; where an episode is over, those of its last moment."""
+    """[games, 10, 10, channels] the pictures entered; where an episode is over, those of its last moment. Copy them to
+    keep them: where no episode ended, they are the games' own."""
 
 
 def stream_keys(count: int, seed: int, *identity: Identity) -> UintArray:

@@ -116,7 +116,11 @@ def load_expert(world: MinAtarWorld, expert: str = "published") -> Expert:
             f"unknown expert {expert!r} of {world.name}; {did_you_mean(expert, known)} A file ends in .npz."
         )
     path = shipped[expert] if expert in known else Path(expert)
-    return _load(world, os.fspath(path), path.stat().st_mtime_ns if path.exists() else 0)
+    try:
+        modified = path.stat().st_mtime_ns
+    except OSError:
+        modified = 0  # reading it says what is wrong
+    return _load(world, os.fspath(path), modified)
 
 
 @lru_cache(maxsize=8)

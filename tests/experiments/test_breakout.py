@@ -58,7 +58,7 @@ def test_heuristics():
     assert judged[0].published == 7.13
     assert all(len(record["first"]) == 24 for result in results for record in result.records)
     drawn = study.figures(results)
-    assert "Frames of Breakout that strategies label first" in drawn
+    assert "Frames of Breakout that are labelled first" in drawn
 
 
 def test_trained_scores_on_its_own_and_on_fresh_episodes():

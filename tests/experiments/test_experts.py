@@ -62,8 +62,13 @@ def test_a_checkpoint_holds_all_that_training_needs(tmp_path):
 
     trained, fresh = model(), model()
     trained.learn(1_000)
-    save_checkpoint(trained, [(1_000, 1.5, 0.1)], tmp_path)
-    assert load_checkpoint(fresh, tmp_path) == [(1_000, 1.5, 0.1)]
+    run = {"seed": 0}
+    save_checkpoint(trained, [(1_000, 1.5, 0.1)], tmp_path, run)
+    trained.replay_buffer.dones[trained.replay_buffer.pos - 1] = 1  # nothing follows on from where a run stopped
+    trained.replay_buffer.timeouts[trained.replay_buffer.pos - 1] = 1
+    assert load_checkpoint(fresh, tmp_path, run) == [(1_000, 1.5, 0.1)]
+    with pytest.raises(WeightsFileError, match="of another run"):
+        load_checkpoint(fresh, tmp_path, {"seed": 1})
     for one, other in zip(trained.policy.parameters(), fresh.policy.parameters(), strict=True):
         assert (one == other).all()
     ours, theirs = (m.policy.optimizer.state_dict()["state"] for m in (fresh, trained))
@@ -79,9 +84,14 @@ def test_a_checkpoint_holds_all_that_training_needs(tmp_path):
 def test_bad_training(tmp_path):
     with pytest.raises(OptionError, match="steps"):
         train_expert("Breakout", 0, tmp_path)
-    (tmp_path / "checkpoint.npz").write_bytes(b"damaged")
-    with pytest.raises(WeightsFileError, match=r"checkpoint.npz' is damaged or of another run"):
-        train(tmp_path, 400)
+    train(tmp_path, 400)
+    whole = (tmp_path / "checkpoint.npz").read_bytes()
+    with pytest.raises(WeightsFileError, match="of another run"):
+        train(tmp_path, 800, seed=1)
+    for damaged in (b"", b"damaged", whole[: len(whole) // 2]):
+        (tmp_path / "checkpoint.npz").write_bytes(damaged)
+        with pytest.raises(WeightsFileError, match=r"checkpoint.npz' is damaged or of another run"):
+            train(tmp_path, 800)
 
 
 def test_games_as_a_vector_environment():

@@ -1,6 +1,7 @@
 """Picture states: packing, telling apart, collecting, evaluating."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium as gym
 import numpy as np
@@ -173,7 +174,8 @@ def test_too_little_room_is_said_before_the_work(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(resources.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 2**20}))
     with pytest.raises(ResourceError, match="on disk"):
-        selectenv.make_problem("Breakout", cache=False)
+        selectenv.make_problem("Breakout", dataset_size=77_777)
+    assert len(selectenv.make_problem("Breakout", **SMALL).dataset) == 3_000  # nothing is written, nothing is needed
     assert resources.available_memory() is None or resources.available_memory() > 0
 
 
@@ -233,6 +235,14 @@ def test_a_table_that_meets_new_states_only_says_so():
 @pytest.fixture(scope="module")
 def breakout():
     return selectenv.make_problem("Breakout", **SMALL)
+
+
+def test_threads_share_an_evaluator(breakout):
+    masks = np.random.default_rng(1).random((12, breakout.n_states)) < 0.4
+    expected = [breakout.view().score(mask) for mask in masks]
+    fresh = selectenv.make_problem("Breakout", **SMALL)
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda mask: fresh.view().score(mask), masks)) == expected
 
 
 def test_performance_is_a_function_of_the_label_set(breakout):
