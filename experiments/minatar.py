@@ -4,6 +4,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from experiments.statistics import summarise
 from experiments.study import Row
 from experiments.verdicts import AGREES, Verdict, judge
 from selectenv import frames
-from selectenv.domains.minatar_experts import FOLDER
+from selectenv.domains.minatar_experts import FOLDER, SHIPPED
 from selectenv.env import RewardSelectionEnv, number_of_labels
 from selectenv.errors import MissingExtraError
 from selectenv.problem import SelectionProblem
@@ -24,6 +25,8 @@ from selectenv.registration import MINATAR
 
 SHARES = (0.15, 0.30, 0.45, 0.60, 0.75, 0.90)
 SCALES = {scale: {"problem": {"scale": scale}} for scale in ("laptop", "paper")}
+DATA = {**SCALES, "paper, tabular expert": {"problem": {"scale": "paper", "expert": "tabular"}}}
+"""The data that strategies are compared on."""
 HEURISTICS = (
     "uniform", "visitation", "visitation-on-policy", "guided", "guided-on-policy", "terminal", "terminal-guided",
     "adaptive-mixture",
@@ -49,19 +52,24 @@ def game_cells(
 ) -> list[Cell]:
     """Return a cell a variant, seed and strategy."""
     strategies = tuple(strategies)
-    more |= {"shares": SHARES, "expert": expert_mark(world)}
+    more |= {"shares": SHARES}
     return [
-        Cell(study, world, strategy, seed, {"variant": name, **options, **more})
+        Cell(study, world, strategy, seed, {"variant": name, "expert": expert_mark(world, options), **options, **more})
         for name, options in variants.items()
         for seed in range(seeds)
         for strategy in strategies
     ]
 
 
+def expert_mark(world: str, options: Mapping[str, Any] | None = None) -> str:
+    """Return a hash of the expert behind a variant's data: results with another one are other results."""
+    name = (options or {}).get("problem", {}).get("expert", "published")
+    return _mark(FOLDER / SHIPPED[name].format(game=world.lower()))
+
+
 @cache
-def expert_mark(world: str) -> str:
-    """Return a hash of the shipped expert: results on the data of another one are other results."""
-    return hashlib.blake2b((FOLDER / f"{world.lower()}.npz").read_bytes(), digest_size=8).hexdigest()
+def _mark(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
 
 
 def percent(share: float) -> str:

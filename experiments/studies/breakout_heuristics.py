@@ -4,8 +4,8 @@ from typing import Any
 
 from experiments.cells import Cell, Result
 from experiments.minatar import (
+    DATA,
     HEURISTICS,
-    SCALES,
     curves_figure,
     frames_figure,
     game_cells,
@@ -21,13 +21,13 @@ NAME, WORLD = "breakout-heuristics", "Breakout"
 
 def cells(seeds: int, solver: str) -> list[Cell]:
     """Return a cell a scale, seed and strategy."""
-    return game_cells(NAME, WORLD, seeds, SCALES, HEURISTICS)
+    return game_cells(NAME, WORLD, seeds, DATA, HEURISTICS)
 
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours beside the published figures of guided; those of the others were only drawn."""
     reason = "another expert, and the published learner is a network"
-    return game_rows(results, dict.fromkeys(SCALES, minatar_table(WORLD)), reason=reason)
+    return game_rows(results, dict.fromkeys(DATA, minatar_table(WORLD)), reason=reason)
 
 
 def figures(results: list[Result]) -> dict[str, Any]:

@@ -6,11 +6,11 @@ import agents
 from agents.brute_force import rewarding_states
 from experiments.cells import Cell, Record, Result
 from experiments.minatar import (
+    DATA,
     FIRST,
     FRESH_EPISODES,
     FRESH_SEED,
     OPTIONS,
-    SCALES,
     SHARES,
     curves_figure,
     expert_mark,
@@ -35,8 +35,14 @@ def cells(seeds: int, solver: str) -> list[Cell]:
     """Return a cell a scale, strategy, share and seed; yardsticks have no share."""
     plan = [(name, share) for name in SEARCHES for share in SHARES] + [(name, None) for name in YARDSTICKS]
     return [
-        Cell(NAME, WORLD, strategy, seed, {"variant": scale, "share": share, "expert": expert_mark(WORLD), **options})
-        for scale, options in SCALES.items()
+        Cell(
+            NAME,
+            WORLD,
+            strategy,
+            seed,
+            {"variant": scale, "share": share, "expert": expert_mark(WORLD, options), **options},
+        )
+        for scale, options in DATA.items()
         for strategy, share in plan
         for seed in range(seeds)
     ]
@@ -72,7 +78,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours on the search's own episodes beside the published figures, and ours on fresh ones."""
-    theirs = dict.fromkeys(SCALES, minatar_table(WORLD))
+    theirs = dict.fromkeys(DATA, minatar_table(WORLD))
     reason = "another expert, and the published learner is a network"
     return game_rows(results, theirs, reason=reason) + game_rows(results, {}, figure="fresh")
 
