@@ -30,14 +30,18 @@ sequential-greedy under the adapted rule earns -36.4 and -23.4 with 4 and 6 labe
 WORLDS = tuple(BUDGETS)
 
 
-@lru_cache(maxsize=8)
-def _problem(world: str, options: str) -> SelectionProblem:
+def _make(world: str, options: str) -> SelectionProblem:
     return selectenv.make_problem(world, cache=world in GAMES, **json.loads(options))
+
+
+_problem = lru_cache(maxsize=8)(_make)
+_game = lru_cache(maxsize=2)(_make)  # a million transitions each
 
 
 def problem(world: str, options: dict[str, Any] | None = None) -> SelectionProblem:
     """Return a problem with counts of its own; the last few are kept, so that neighbouring cells share them."""
-    return _problem(world, json.dumps(options or {}, sort_keys=True)).view()
+    kept = _game if world in GAMES else _problem
+    return kept(world, json.dumps(options or {}, sort_keys=True)).view()
 
 
 @cache

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -91,8 +92,9 @@ def _executor(jobs: int, cluster: str | None) -> Iterator[Execute]:
         parallel = joblib.Parallel(
             n_jobs=-1 if cluster else jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
         )
-        found: Iterator[list[Result]] = parallel(joblib.delayed(run_chunk)(run_cell, chunk) for chunk in chunks)
-        return found
+        with warnings.catch_warnings():  # workers that have grown are replaced: that is no news
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+            yield from parallel(joblib.delayed(run_chunk)(run_cell, chunk) for chunk in chunks)
 
     if cluster is None:
         with joblib.parallel_config("loky", inner_max_num_threads=1):
