@@ -13,6 +13,8 @@ import pytest
 import agents
 import selectenv
 from experiments import cli
+from selectenv.domains.minatar import MinAtarWorld
+from selectenv.domains.minatar_experts import load_expert
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -59,7 +61,18 @@ def test_the_table_of_verdicts_is_that_of_the_full_run():
 
 def test_every_environment_is_in_the_table():
     rows = re.findall(r"^\| `(RewardSelection-\w+-v0)` \| (\d+) \| (\d+) \| (\d+) \|", README, flags=re.MULTILINE)
-    assert [row[0] for row in rows] == [env for env in gym.registry if env.startswith("RewardSelection-")]
+    games = re.findall(
+        r"^\| `(RewardSelection-\w+-v0)` \| (\d+) \| (\d+) \| [\d,]+ \| ([\d.]+) \+- ([\d.]+) \|",
+        README,
+        flags=re.MULTILINE,
+    )
+    listed = [row[0] for row in rows + games]
+    assert listed == [env for env in gym.registry if env.startswith("RewardSelection-")]
+    for env_id, actions, channels, mean, error in games:
+        game = MinAtarWorld(env_id.split("-")[1])
+        card = load_expert(game).card
+        assert (game.n_actions, game.shape[2]) == (int(actions), int(channels))
+        assert (f"{card['return']:.1f}", f"{card['return_error']:.1f}") == (mean, error)
     for env_id, states, actions, horizon in rows:
         world = selectenv.TABULAR[env_id.split("-")[1]].make()
         assert (world.n_states, world.n_actions, world.horizon) == (int(states), int(actions), int(horizon))
