@@ -238,20 +238,19 @@ SHOWN = ("uniform", "visitation", "guided", "terminal-guided", "sequential-greed
 def _show(options: argparse.Namespace) -> None:
     world = check_name("world", options.world, selectenv.WORLDS)
     labels = options.labels if options.labels is not None else BUDGETS[world][1] if world in BUDGETS else 24
-    drawn = {}
+    drawn, env = {}, selectenv.make_env(world, budget=labels)
     for name in options.strategies or (SHOWN if world in BUDGETS else SHOWN_IN_GAMES):
         agent = agents.make(name)
-        env = selectenv.make_env(world, budget=labels)
         try:
             agent.train(env)
         except SearchLimitError as error:
             print(f"{name}: {error}", file=sys.stderr)
             continue
         episode = agents.play(env, agent)
-        drawn[f"{name}: {episode.performance:.2f}"] = env.labelled_at
+        drawn[f"{name}: {episode.performance:.2f}"] = env.labelled_at.copy()
         print(f"{name:<22} {episode.performance:>10.3f}  {', '.join(map(str, episode.ids))}")
     path = options.out / f"{world}-{labels}.png"
-    selections_figure(selectenv.make_problem(world), drawn, path)
+    selections_figure(env.problem, drawn, path)
     print(f"\npicture: {path}")
 
 

@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import selectenv
 from experiments import cli, report
 from experiments.cells import Result
 from experiments.minatar import expert_mark, minatar_table
 from experiments.protocol import published
 from experiments.store import ResultsStore
 from experiments.studies import find_studies
+from experiments.tensorboard_log import TensorBoardLog
 from experiments.verdicts import AGREES, DIFFERS
 
 STUDIES = {name: study for name, study in find_studies().items() if name.startswith("breakout")}
@@ -157,3 +159,25 @@ def test_the_command_refuses_what_the_study_has_not(capsys, tmp_path):
     assert "Did you mean 'laptop'" in capsys.readouterr().err
     assert cli.main(["run", "breakout-heuristics", "--only", "Breakot", *results]) == 1
     assert "Did you mean 'Breakout'" in capsys.readouterr().err
+
+
+def test_a_game_in_tensorboard(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    study = STUDIES["breakout-trained"]
+    for cell in study.cells(1, "exact"):
+        if cell.strategy == "guided" and cell.settings["variant"] == "laptop" and cell.settings["share"] in (0.15, 0.9):
+            TensorBoardLog(tmp_path).log(Result(small(cell), study.run_cell(small(cell)), 0.1))
+    (folder,) = {path.parent for path in tmp_path.rglob("events.*")}
+    log = EventAccumulator(str(folder)).Reload()
+    assert log.Tags()["images"] == ["selection"]
+    assert {event.step for event in log.Scalars("performance")} == {15, 90}
+    assert "gap" not in log.Tags()["scalars"]
+
+
+def test_what_is_labelled_in_a_game_is_drawn(tmp_path, capsys, monkeypatch):
+    made = selectenv.make_env
+    monkeypatch.setattr(selectenv, "make_env", lambda world, **options: made(world, dataset_size=2_500, **options))
+    assert cli.main(["show", "Breakout", "--strategies", "uniform", "--out", str(tmp_path)]) == 0
+    assert "uniform" in capsys.readouterr().out
+    assert (tmp_path / "Breakout-24.png").stat().st_size > 1_000

@@ -1,5 +1,6 @@
 """MinAtar games side by side: their traps, their random streams, their experts."""
 
+import contextlib
 import sys
 
 import numpy as np
@@ -212,3 +213,13 @@ def test_expert_files_that_are_none(tmp_path):
     save_weights(path, {"ids": np.array([2, 1]), "action": np.array([0, 1], np.uint8)}, card)
     with pytest.raises(WeightsFileError, match="no table of an expert"):
         load_expert(world, str(path))
+
+
+@given(where=st.floats(0, 1), bit=st.integers(0, 7))
+def test_a_damaged_expert_has_one_name(tmp_path_factory, where, bit):
+    content = bytearray((FOLDER / "breakout-tabular.npz").read_bytes())
+    content[min(int(where * len(content)), len(content) - 1)] ^= 1 << bit
+    path = tmp_path_factory.mktemp("damage") / "expert.npz"
+    path.write_bytes(content)
+    with contextlib.suppress(WeightsFileError):
+        load_expert(WORLDS["Breakout"], str(path))

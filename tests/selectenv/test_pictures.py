@@ -1,6 +1,8 @@
 """Picture states: packing, telling apart, collecting, evaluating."""
 
+import contextlib
 import warnings
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium as gym
@@ -344,3 +346,36 @@ def test_a_world_of_ones_own_settings():
     )
     same = selectenv.make_problem(MinAtarWorld("Breakout", sticky=0.0), **SMALL)
     assert same.dataset.fingerprint == calm.dataset.fingerprint
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = datasets.save(data_of(size=300), tmp_path_factory.mktemp("damage") / "data.npz")
+    return path, path.read_bytes()
+
+
+@pytest.mark.parametrize("mapped", [1 << 20, 0])
+@given(where=st.floats(0, 1), bit=st.integers(0, 7), cut=st.booleans())
+def test_damage_anywhere_has_one_name(saved, mapped, where, bit, cut):
+    path, content = saved
+    place = min(int(where * len(content)), len(content) - 1)
+    damaged = bytearray(content[:place] if cut else content)
+    if not cut:
+        damaged[place] ^= 1 << bit
+    path.write_bytes(damaged)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what NumPy thinks of strange headers
+        patch.setattr(files, "MAPPED_BYTES", mapped)
+        with contextlib.suppress(DatasetFileError):  # a bit that nothing depends on may be read over
+            back = datasets.load(path)
+            path.write_bytes(content)
+            assert back.fingerprint == datasets.load(path).fingerprint
+
+
+def test_files_beyond_two_gibibytes_can_be_written(tmp_path, monkeypatch):
+    data = data_of(size=300)
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1_000)
+    monkeypatch.setattr(files, "MAPPED_BYTES", 0)
+    back = datasets.load(datasets.save(data, tmp_path / "data.npz"))
+    assert back.fingerprint == data.fingerprint
+    assert isinstance(back.pictures.words.base, np.memmap)
