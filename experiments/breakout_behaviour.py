@@ -8,6 +8,7 @@ from selectenv.typing import BoolArray
 
 WORLD = "Breakout"
 EXPERT_SHARES = (0.0, 0.3, 0.5, 0.7, 1.0)
+PAPER_SEEDS = 3
 SWAPPED = "agrees with the row printed for {:g}: the printed share looks like that of random actions"
 
 
@@ -17,9 +18,16 @@ def variant(share: float) -> str:
 
 
 def behaviour_cells(study: str, learner: str, seeds: int) -> list[Cell]:
-    """Return a cell a mixture and seed."""
-    variants = {variant(p): {"problem": {"learner": learner, "expert_share": p}} for p in EXPERT_SHARES}
-    return game_cells(study, WORLD, seeds, variants, ["guided"])
+    """Return a cell a mixture and seed, and a few at the paper's scale."""
+    laptop = {variant(p): {"problem": {"learner": learner, "expert_share": p}} for p in EXPERT_SHARES}
+    paper = {
+        f"{name}, paper": {"problem": {**options["problem"], "scale": "paper"}} for name, options in laptop.items()
+    }
+    return [
+        cell
+        for variants, count in ((laptop, seeds), (paper, min(seeds, PAPER_SEEDS)))
+        for cell in game_cells(study, WORLD, count, variants, ["guided"])
+    ]
 
 
 def run_behaviour(cell: Cell) -> list[Record]:
@@ -34,13 +42,15 @@ def run_behaviour(cell: Cell) -> list[Record]:
 
 
 def behaviour_rows(results: list[Result], table: str) -> list[Row]:
-    """Set ours beside the published row of the same share, and say where the one of the opposite share fits instead."""
+    """Set ours at the paper's scale beside the published row of the same share, or say that the opposite one fits."""
     printed: dict[float, Published] = {p: {} for p in EXPERT_SHARES}
     for row in published(table):
         key = "guided", percent(float(row["feedback"]))
         printed[float(row["expert_ratio"])][key] = float(row["mean"]), float(row["stderr"])
-    theirs = {variant(p): printed[p] for p in EXPERT_SHARES}
+    theirs = {f"{variant(p)}, paper": printed[p] for p in EXPERT_SHARES}
     swapped: dict[str, tuple[Published, str]] = {
-        variant(p): (printed[round(1 - p, 1)], SWAPPED.format(round(1 - p, 1))) for p in EXPERT_SHARES
+        f"{variant(p)}, paper": (printed[round(1 - p, 1)], SWAPPED.format(round(1 - p, 1))) for p in EXPERT_SHARES
     }
-    return game_rows(results, theirs, otherwise=swapped)
+    return game_rows(
+        results, theirs, otherwise=swapped, reason="another expert, and the published learner is a network"
+    )

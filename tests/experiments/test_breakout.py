@@ -102,17 +102,18 @@ def test_rewards_inside_the_selected_sets():
 def test_behaviour(learner):
     study = STUDIES[f"breakout-behaviour-{learner}"]
     results = run(study, 1)
-    assert len(results) == 5
+    assert len(results) == 10
     labels = {record["labels"] for record in results[0].records}
     assert labels == {"0 %", "15 %", "30 %", "45 %", "60 %", "75 %", "90 %", "100 %"}
     rows = study.rows(results)
-    assert len(rows) == 40
-    assert all(row.published is not None for row in rows)
+    assert len(rows) == 80
+    assert sum(row.published is not None for row in rows) == 40
+    assert all(row.setting.endswith("paper") for row in rows if row.verdict)
 
 
 def test_a_share_that_fits_only_when_swapped_is_said_so():
     study = STUDIES["breakout-behaviour-uds"]
-    (cell,) = (cell for cell in study.cells(1, "exact") if cell.settings["variant"] == "expert 0.3")
+    (cell,) = (cell for cell in study.cells(1, "exact") if cell.settings["variant"] == "expert 0.3, paper")
     rows = study.rows([Result(cell, [{"labels": "90 %", "share": 0.9, "return": 7.6}], 0.1)])
     assert rows[0].published == 17.70
     assert rows[0].verdict.outcome == DIFFERS
