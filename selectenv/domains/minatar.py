@@ -13,7 +13,6 @@ would make two runs differ, or data mean something else than it says, is put rig
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import metadata
 from typing import Any, NamedTuple
 
@@ -24,7 +23,11 @@ from selectenv.errors import MissingExtraError, OptionError
 from selectenv.streams import Identity, generator
 from selectenv.typing import BoolArray, FloatArray, IntArray, UintArray
 
-GAMES = ("Breakout", "Freeway", "Seaquest", "Asterix")
+ACTIONS = {"Breakout": (0, 1, 3), "Freeway": (0, 2, 4), "Seaquest": (0, 1, 2, 3, 4, 5), "Asterix": (0, 1, 2, 3, 4)}
+"""MinAtar's own numbers of the actions that matter in a game; ours are their places here."""
+CHANNELS = {"Breakout": 4, "Freeway": 7, "Seaquest": 10, "Asterix": 4}
+"""Layers of a picture; said here because importing MinAtar, which brings plotting libraries along, takes seconds."""
+GAMES = tuple(ACTIONS)
 SIDE = 10
 """Pictures are SIDE x SIDE cells."""
 TIME_LIMIT = 5_000
@@ -51,31 +54,24 @@ class MinAtarWorld:
         if not isinstance(self.ramping, bool):
             raise OptionError(f"ramping must be True or False, not {self.ramping!r}")
 
-    @cached_property
-    def action_set(self) -> tuple[int, ...]:
-        """MinAtar's own numbers of the actions that matter; ours are their places here."""
-        return tuple(int(action) for action in self.new_game().minimal_action_set())
-
     @property
     def n_actions(self) -> int:
         """Number of actions that matter."""
-        return len(self.action_set)
-
-    @cached_property
-    def channels(self) -> tuple[str, ...]:
-        """Names of the layers of a picture."""
-        return tuple(self.new_game().env.channels)
+        return len(ACTIONS[self.name])
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Of a picture: rows, columns, channels."""
-        return SIDE, SIDE, len(self.channels)
+        return SIDE, SIDE, CHANNELS[self.name]
 
     @property
     def fingerprint(self) -> str:
         """A hash of everything that shapes the data a policy collects here, MinAtar's version too."""
-        self.action_set  # noqa: B018 - says what is missing if MinAtar is
-        text = f"minatar {metadata.version('minatar')} {self.name} {float(self.sticky)} {self.ramping} {self.horizon}"
+        try:
+            version = metadata.version("minatar")
+        except metadata.PackageNotFoundError as error:
+            raise self._missing(error) from error
+        text = f"minatar {version} {self.name} {float(self.sticky)} {self.ramping} {self.horizon}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def new_game(self) -> Any:
@@ -87,8 +83,11 @@ class MinAtarWorld:
         try:
             from minatar import Environment
         except ImportError as error:
-            raise MissingExtraError(f"{self.name} needs MinAtar ({error}): pip install 'selectenv[minatar]'") from error
+            raise self._missing(error) from error
         return Environment(self.name.lower(), sticky_action_prob=self.sticky, difficulty_ramping=self.ramping)
+
+    def _missing(self, error: Exception) -> MissingExtraError:
+        return MissingExtraError(f"{self.name} needs MinAtar ({error}): pip install 'selectenv[minatar]'")
 
 
 class Moves(NamedTuple):
@@ -117,7 +116,7 @@ class Games:
     def __init__(self, world: MinAtarWorld, keys: UintArray) -> None:
         """Start a game for each of ``keys``, which decide all that is left to chance in it; see `stream_keys`."""
         self.world = world
-        self._actions = list(world.action_set)
+        self._actions = ACTIONS[world.name]
         self._games = [world.new_game() for _ in keys]
         self._age = np.zeros(len(keys), np.int64)
         self.pictures: BoolArray = np.empty((len(keys), *world.shape), bool)

@@ -2,13 +2,15 @@
 
 import contextlib
 import sys
+from importlib import metadata
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selectenv.domains.minatar import GAMES, Games, MinAtarWorld, stream_keys
+from selectenv.domains.minatar import ACTIONS, GAMES, Games, MinAtarWorld, stream_keys
 from selectenv.domains.minatar_experts import FOLDER, NetworkExpert, TableExpert, load_expert
 from selectenv.errors import MissingExtraError, OptionError, UnknownNameError, WeightsFileError
 from selectenv.kernels.cnn import outputs
@@ -29,14 +31,14 @@ def rollout(games, steps, seed=0):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_games_are_those_of_minatar(name):
-    world, channels = WORLDS[name], {"Breakout": 4, "Freeway": 7, "Seaquest": 10, "Asterix": 4}
-    assert world.shape == (10, 10, channels[name])
-    assert world.n_actions == {"Breakout": 3, "Freeway": 3, "Seaquest": 6, "Asterix": 5}[name]
+    world = WORLDS[name]
     game = world.new_game()
+    assert world.shape == tuple(game.state_shape())
+    assert ACTIONS[name] == tuple(game.minimal_action_set())
     assert (game.sticky_action_prob, world.ramping, world.horizon) == (0.1, True, 5_000)
     games = Games(world, stream_keys(3, 0))
     assert games.pictures.dtype == np.bool_
-    assert games.pictures.shape == (3, 10, 10, channels[name])
+    assert games.pictures.shape == (3, *world.shape)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -106,7 +108,7 @@ def test_six_divers_brought_home_leave_none():
     games = Games(WORLDS["Seaquest"], stream_keys(1, 0))
     game = games._games[0]
     game.env.sub_y, game.env.surface, game.env.diver_count, game.sticky_action_prob = 1, False, 6, 0.0
-    moves = games.step(np.array([WORLDS["Seaquest"].action_set.index(2)]))  # up
+    moves = games.step(np.array([ACTIONS["Seaquest"].index(2)]))  # up
     assert moves.reward[0] > 0
     assert game.env.diver_count == 0
 
@@ -126,6 +128,13 @@ def test_without_minatar_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "minatar", None)
     with pytest.raises(MissingExtraError, match=r"selectenv\[minatar\]"):
         MinAtarWorld("Breakout").new_game()
+
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    with pytest.raises(MissingExtraError, match=r"selectenv\[minatar\]"):
+        gym.make("RewardSelection-Breakout-v0")
 
 
 def test_without_torch_the_extra_is_named(monkeypatch):

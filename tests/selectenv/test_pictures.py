@@ -18,7 +18,7 @@ import selectenv
 from selectenv import datasets, resources
 from selectenv.datasets import files, pictures, play
 from selectenv.datasets.play import collect_play, play_spec
-from selectenv.domains.minatar import GAMES, Games, MinAtarWorld, stream_keys
+from selectenv.domains.minatar import ACTIONS, GAMES, Games, MinAtarWorld, stream_keys
 from selectenv.domains.minatar_experts import load_expert
 from selectenv.errors import (
     DatasetError,
@@ -193,7 +193,7 @@ def plain_returns(world, data, policy, keys):
         while not over and step < world.horizon:
             number = np.array([numbers.get(game.state().tobytes(), -1)], np.int32)
             action = draw_actions(policy[None], np.zeros(1, np.int64), number, key[:1], step)[0]
-            reward, over = game.act(world.action_set[action])
+            reward, over = game.act(ACTIONS[world.name][action])
             total, step = total + reward, step + 1
         totals.append(total)
     return totals
