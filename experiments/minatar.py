@@ -142,6 +142,12 @@ def verdict_of(known: tuple[float, float | None], ours: Any, reason: str) -> Ver
     return judge(*known, ours, 0.0, stochastic=True, allowed=WORTH, noisy_mean=True, reason=reason)
 
 
+def mean_of(rows: Iterable[Row], **wanted: Any) -> float:
+    """Return the mean of our figures over the rows with the given fields, NaN if there are none."""
+    found = [row.ours.mean for row in rows if row.ours and all(getattr(row, k) == v for k, v in wanted.items())]
+    return float(np.mean(found)) if found else float("nan")
+
+
 def minatar_table(world: str) -> Published:
     """Return the published figures of a game by strategy and percentage; "" where no share is given."""
     return {

@@ -99,6 +99,7 @@ def _headline(found: list[tuple[Study, list[Result], list[Row]]]) -> str:
     for study, _, rows in found:
         if study.name.startswith("heuristics"):
             lines.append(f"{study.name}: {_winners(rows)}")
+        lines += [f"{study.name}: {finding}" for finding in study.findings(rows)]
     return (
         '<section id="findings"><h2>Findings</h2><ul>'
         + "".join(f"<li>{_e(line)}</li>" for line in lines)

@@ -37,6 +37,11 @@ def no_figures(results: list[Result]) -> dict[str, Any]:
     return {}
 
 
+def no_findings(rows: list[Row]) -> list[str]:
+    """Find nothing worth a headline."""
+    return []
+
+
 @dataclass(frozen=True)
 class Study:
     """A question and how to answer it."""
@@ -55,3 +60,5 @@ class Study:
     """Where it stands among the studies."""
     solvers: tuple[str, ...] = ("exact", "sampled")
     """Learners it can be run with."""
+    findings: Callable[[list[Row]], list[str]] = no_findings
+    """What the rows say, in sentences for the top of the report."""

@@ -7,7 +7,7 @@ import numpy as np
 from experiments.breakout_behaviour import EXPERT_SHARES, SWAPPED, variant
 from experiments.cells import Cell, Record, Result
 from experiments.figures import new_figure
-from experiments.minatar import SCALES, expert_mark, game_problem
+from experiments.minatar import SCALES, expert_mark, game_problem, mean_of
 from experiments.protocol import published
 from experiments.statistics import summarise
 from experiments.study import Row, Study
@@ -76,6 +76,19 @@ def _of(result: Result, scale: str, share: float) -> bool:
     return result.cell.settings["variant"] == scale and result.cell.strategy == variant(share)
 
 
+def findings(rows: list[Row]) -> list[str]:
+    """Say what the data decide."""
+    said = []
+    for scale in dict.fromkeys(row.setting for row in rows):
+        parts = [
+            f"{variant(p)}: {mean_of(rows, setting=scale, strategy=variant(p), figure='unique states'):,.0f} states, "
+            f"return {mean_of(rows, setting=scale, strategy=variant(p), figure='return of full labels'):.1f}"
+            for p in EXPERT_SHARES
+        ]
+        said.append(f"{scale}, all states labelled: " + "; ".join(parts))
+    return said
+
+
 def figures(results: list[Result]) -> dict[str, Any]:
     """Draw states and returns against the expert share."""
     picture = new_figure(9, 3.6)
@@ -94,4 +107,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return {"Coverage of Breakout's data": picture}
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, 3, figures, place=25, solvers=("exact",))
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, 3, figures, place=25, solvers=("exact",), findings=findings)

@@ -10,6 +10,7 @@ from experiments.minatar import (
     frames_figure,
     game_cells,
     game_rows,
+    mean_of,
     minatar_table,
     played,
     run_game,
@@ -30,6 +31,18 @@ def rows(results: list[Result]) -> list[Row]:
     return game_rows(results, {"paper": minatar_table(WORLD)}, reason=reason)
 
 
+def findings(rows: list[Row]) -> list[str]:
+    """Say how the published strategies compare."""
+    said = []
+    for data in dict.fromkeys(row.setting for row in rows):
+        means = {
+            name: mean_of(rows, setting=data, strategy=name)
+            for name in ("uniform", "visitation", "guided", "terminal-guided")
+        }
+        said.append(f"{data}, mean over budgets: " + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items()))
+    return said
+
+
 def figures(results: list[Result]) -> dict[str, Any]:
     """Draw returns against labels, and what is labelled first."""
     return {
@@ -38,4 +51,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     }
 
 
-STUDY = Study(NAME, __doc__, cells, run_game, rows, 10, figures, place=20, solvers=("exact",))
+STUDY = Study(NAME, __doc__, cells, run_game, rows, 10, figures, place=20, solvers=("exact",), findings=findings)

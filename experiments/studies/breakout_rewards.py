@@ -4,7 +4,7 @@ import numpy as np
 
 import agents
 from experiments.cells import Cell, Record, Result
-from experiments.minatar import SCALES, expert_mark, game_problem, percent, verdict_of
+from experiments.minatar import SCALES, expert_mark, game_problem, mean_of, percent, verdict_of
 from experiments.protocol import published
 from experiments.statistics import summarise
 from experiments.study import Row, Study
@@ -71,4 +71,13 @@ def rows(results: list[Result]) -> list[Row]:
     return found
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, SETS, place=22, solvers=("exact",))
+def findings(rows: list[Row]) -> list[str]:
+    """Say how much more reward visitation finds."""
+    said = []
+    for scale in dict.fromkeys(row.setting for row in rows):
+        found = [mean_of(rows, setting=scale, strategy=name, labels="15 %") for name in STRATEGIES]
+        said.append(f"{scale}, 15 % labelled: visitation finds {found[0]:,.0f} of reward, uniform {found[1]:,.0f}")
+    return said
+
+
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, SETS, place=22, solvers=("exact",), findings=findings)

@@ -17,6 +17,7 @@ from experiments.minatar import (
     frames_figure,
     game_problem,
     game_rows,
+    mean_of,
     minatar_table,
     percent,
     played,
@@ -78,6 +79,18 @@ def rows(results: list[Result]) -> list[Row]:
     return game_rows(results, {"paper": minatar_table(WORLD)}, reason=reason) + game_rows(results, {}, figure="fresh")
 
 
+def findings(rows: list[Row]) -> list[str]:
+    """Say what a search is worth on episodes it has not seen."""
+    return [
+        f"{data}, fresh episodes, 15 % labelled: es-1000 "
+        f"{mean_of(rows, setting=data, figure='fresh', strategy='es-1000', labels='15 %'):.2f} (on its own episodes "
+        f"{mean_of(rows, setting=data, figure='return', strategy='es-1000', labels='15 %'):.2f}), guided "
+        f"{mean_of(rows, setting=data, figure='fresh', strategy='guided', labels='15 %'):.2f}, all states labelled "
+        f"{mean_of(rows, setting=data, figure='fresh', strategy='full labels'):.2f}"
+        for data in dict.fromkeys(row.setting for row in rows)
+    ]
+
+
 def figures(results: list[Result]) -> dict[str, Any]:
     """Draw returns on fresh episodes against labels."""
     return {
@@ -89,4 +102,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     }
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, SEEDS, figures, place=21, solvers=("exact",))
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, SEEDS, figures, place=21, solvers=("exact",), findings=findings)

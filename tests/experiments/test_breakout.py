@@ -74,6 +74,7 @@ def test_trained_scores_on_its_own_and_on_fresh_episodes():
     assert {row.figure for row in rows} == {"return", "fresh"}
     published_full = [row.published for row in rows if row.strategy == "reduced-brute-force" and row.published]
     assert published_full == [17.75]
+    assert f"all states labelled {full['fresh']:.2f}" in study.findings(rows)[0]
     assert study.figures(results)
 
 
@@ -95,6 +96,7 @@ def test_rewards_inside_the_selected_sets():
     assert sums.max() <= records["uniform", 0.146]["total"]
     rows = study.rows(results)
     assert sum(row.verdict is not None for row in rows) == len(published("breakout_reward_sums"))
+    assert "visitation finds" in study.findings(rows)[0]
 
 
 @pytest.mark.parametrize("learner", ["uds", "adapted"])
@@ -129,6 +131,7 @@ def test_coverage():
     assert [row.published for row in states] == [99254, 26255, 13731, 7110, 3535]
     assert all(row.verdict.outcome == DIFFERS for row in states)  # so few data cover little
     assert study.figures(results)
+    assert f"expert 0: {states[0].ours.mean:,.0f} states" in study.findings(rows)[1]
 
 
 def test_the_published_table_of_games():
@@ -149,6 +152,7 @@ def test_the_report_shows_games(tmp_path):
     text = (tmp_path / "report.html").read_text()
     assert 'id="breakout-heuristics"' in text
     assert "15 %" in text
+    assert "breakout-heuristics: laptop, mean over budgets: uniform 3.00" in text
 
 
 def test_the_command_refuses_what_the_study_has_not(capsys, tmp_path):
