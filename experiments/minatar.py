@@ -39,6 +39,8 @@ OPTIONS: Mapping[str, dict[str, Any]] = {
 """As published for MinAtar."""
 FIRST = 24
 """States whose pictures are kept of a selection."""
+DRAWN = 12
+"""How many of them stand side by side in a figure."""
 FRESH_SEED, FRESH_EPISODES = 1, 200
 """Episodes that no search has seen."""
 WORTH = (0.0, np.inf)
@@ -193,7 +195,7 @@ def frames_figure(results: list[Result], variant: str, strategies: Iterable[str]
     shown = [chosen[name] for name in strategies if name in chosen]
     if not shown:
         return {}
-    picture = new_figure(9, 1.15 * len(shown))
+    picture = new_figure(9, 0.75 * len(shown))
     for i, result in enumerate(shown):
         try:
             task = game_problem(result.cell)
@@ -201,7 +203,7 @@ def frames_figure(results: list[Result], variant: str, strategies: Iterable[str]
             return {}
         axes = picture.add_subplot(len(shown), 1, i + 1)
         states = task.actions(result.records[0]["first"])
-        axes.imshow(frames.mosaic(task, states[:FIRST], columns=FIRST), interpolation="nearest")
+        axes.imshow(frames.mosaic(task, states[:DRAWN], columns=DRAWN), interpolation="nearest")
         axes.set(xticks=[], yticks=[])
         axes.set_ylabel(result.cell.strategy, rotation=0, ha="right", va="center", fontsize=8)
     return {f"Frames of {shown[0].cell.world} that are labelled first": picture}

@@ -20,9 +20,11 @@ LETTERS = np.array(list(".ABCDEFGHIJ"))
 
 
 def layers(pictures: BoolArray) -> IntArray:
-    """Return which layer shows in each cell [..., rows, columns]: the last that is set, counted from 1; 0 for none."""
-    channels = pictures.shape[-1]
-    shown: IntArray = np.max(pictures * np.arange(1, channels + 1), axis=-1)
+    """Return which layer shows in each cell [..., rows, columns]: the first that is set, counted from 1; 0 for none.
+
+    MinAtar's first layers are the player and what moves, the last ones what stands behind.
+    """
+    shown: IntArray = np.where(pictures.any(axis=-1), pictures.argmax(axis=-1) + 1, 0)
     return shown
 
 

@@ -46,7 +46,7 @@ def findings(rows: list[Row]) -> list[str]:
 def figures(results: list[Result]) -> dict[str, Any]:
     """Draw returns against labels, and what is labelled first."""
     return {
-        **{f"Heuristics in Breakout, {scale} scale": curves_figure(results, scale) for scale in played(results)},
+        **{f"Heuristics in Breakout: {data}": curves_figure(results, data) for data in played(results)},
         **frames_figure(results, "laptop", HEURISTICS),
     }
 

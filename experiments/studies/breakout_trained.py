@@ -95,8 +95,8 @@ def figures(results: list[Result]) -> dict[str, Any]:
     """Draw returns on fresh episodes against labels."""
     return {
         **{
-            f"Breakout on fresh episodes, {scale} scale": curves_figure(results, scale, "fresh")
-            for scale in played(results)
+            f"Searches in Breakout, fresh episodes: {data}": curves_figure(results, data, "fresh")
+            for data in played(results)
         },
         **frames_figure(results, "laptop", ("es-1000", "guided", "reduced-brute-force")),
     }
