@@ -7,7 +7,7 @@ import argparse
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import gymnasium as gym
@@ -21,6 +21,7 @@ from experiments.runner import run_cells
 from experiments.store import ResultsStore
 from experiments.studies import find_studies
 from experiments.tables import table
+from experiments.timing import best_of
 from selectenv.datasets import collect
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError
@@ -41,16 +42,6 @@ FLOORS = {
 RELEASED_SECONDS = {"Graph": 2.6, "Tree": 2.3, "TwoRooms": 5, "TwoRoomsTrap": 5, "FrozenLake": 17, "CliffWalk": 35}
 """What one call of the paper's released code takes on one core."""
 SETS = 100_000
-
-
-def best_of(times: int, work: Callable[[], object]) -> float:
-    """Return the seconds of the fastest of several runs."""
-    found = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - began)
-    return min(found)
 
 
 @kernel

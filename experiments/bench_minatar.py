@@ -1,13 +1,13 @@
 """The benchmark of MinAtar worlds: collecting, telling pictures apart, learning, evaluating, and many labels."""
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 
 import agents
 import selectenv
 from experiments.tables import table
+from experiments.timing import best_of
 from selectenv.datasets.pictures import deduplicate
 from selectenv.datasets.play import collect_play, play_spec
 from selectenv.domains.minatar import Games, MinAtarWorld, stream_keys
@@ -22,16 +22,6 @@ LABELS = 700_000
 EPISODES = 50
 VECTORS = 100
 """Label sets an iteration of es-1000 tries; it has ten."""
-
-
-def seconds(work: Callable[[], object], times: int = 1) -> float:
-    """Return the seconds of the fastest of several runs."""
-    found = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - began)
-    return min(found)
 
 
 def bench_minatar() -> None:
@@ -53,25 +43,25 @@ def bench_minatar() -> None:
     row("stepping the games alone", _stepping(world), 50_000, "steps/s", more_is_better=True)
     assert data.pictures is not None
     words = data.pictures.words[data.state]
-    row(f"telling {SIZE:,} pictures apart", seconds(lambda: deduplicate(words), 3), 0.5, "s")
+    row(f"telling {SIZE:,} pictures apart", best_of(3, lambda: deduplicate(words)), 0.5, "s")
     learner, engine = make_learner(data), GameReturns(world, data, EPISODES)
     rng = np.random.default_rng(0)
     labels = rng.random(data.n_states) < 0.5
     learner.learn(labels)
-    row("one exact learning from labels (UDS)", seconds(lambda: learner.learn(labels), 3), 0.15, "s")
+    row("one exact learning from labels (UDS)", best_of(3, lambda: learner.learn(labels)), 0.15, "s")
     adapted = make_learner(data, "adapted")
-    row("one exact learning from labels (adapted)", seconds(lambda: adapted.learn(labels), 3), 0.15, "s")
+    row("one exact learning from labels (adapted)", best_of(3, lambda: adapted.learn(labels)), 0.15, "s")
     problem = SelectionProblem(data, learner, Evaluator(engine))
     everything = np.ones(data.n_states, bool)
 
     def call() -> None:
         SelectionProblem(data, learner, Evaluator(engine)).performance(everything)
 
-    row(f"the same with {EPISODES} episodes", seconds(call, 3), 0.4, "s")
+    row(f"the same with {EPISODES} episodes", best_of(3, call), 0.4, "s")
     masks = rng.random((VECTORS, data.n_states)) < 0.5
-    row("es-1000 (ten times one iteration)", 10 * seconds(lambda: problem.performance_many(masks)), 300, "s")
+    row("es-1000 (ten times one iteration)", 10 * best_of(1, lambda: problem.performance_many(masks)), 300, "s")
     env = RewardSelectionEnv(problem, 0.9, labels_per_refit=0.02)
-    row("guided, 90 % of the states, 45 refits", seconds(lambda: agents.play(env, agents.make("guided"))), 60, "s")
+    row("guided, 90 % of the states, 45 refits", best_of(1, lambda: agents.play(env, agents.make("guided"))), 60, "s")
     row(f"{LABELS:,} labels in a world of {SIZE:,} states", _many_labels(), 60, "s")
     print(f"\nBreakout, {SIZE:,} transitions, {data.n_states:,} states\n")
     print(table(("part", "here", "limit", "times better"), rows))
@@ -81,7 +71,7 @@ def _stepping(world: MinAtarWorld) -> float:
     """Return steps a second of 128 games played at random."""
     games = Games(world, stream_keys(128, 0))
     actions = np.random.default_rng(0).integers(world.n_actions, size=(200, 128))
-    return actions.size / seconds(lambda: [games.step(row) for row in actions])
+    return actions.size / best_of(1, lambda: [games.step(row) for row in actions])
 
 
 def _many_labels() -> float:
@@ -89,4 +79,4 @@ def _many_labels() -> float:
     states = np.arange(SIZE)
     data = selectenv.from_arrays(states, states % 2, states + 1, states % 100 == 99, (states % 100 == 99).astype(float))
     env = RewardSelectionEnv(selectenv.make_problem(dataset=data), LABELS, labels_per_refit=0.02)
-    return seconds(lambda: agents.play(env, agents.make("visitation-on-policy")))
+    return best_of(1, lambda: agents.play(env, agents.make("visitation-on-policy")))
