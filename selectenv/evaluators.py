@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -20,6 +21,8 @@ from selectenv.streams import generator, seed_word
 from selectenv.typing import FloatArray, IntArray
 
 EVALUATORS = ("exact", "rollout")
+_PLAYING = Lock()
+"""Games are played in Python: two threads at once would only get into each other's way, but others may still learn."""
 POLICY_BYTES = 1 << 26
 """Policies that are played side by side take no more memory than this."""
 LONGEST = 100_000
@@ -180,7 +183,8 @@ class GameReturns:
 
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:
         """Return the mean returns [blocks, lanes] of policies [blocks, n, actions, lanes]."""
-        returns, (steps, unseen) = self.episode_returns(_one_by_one(policies), discount)
+        with _PLAYING:
+            returns, (steps, unseen) = self.episode_returns(_one_by_one(policies), discount)
         if unseen > 0.5 * steps:
             warnings.warn(
                 f"{100 * unseen / steps:.0f} % of the pictures met in {self.world.name} are not in the data, where a "
