@@ -20,15 +20,10 @@ NEAR = 0.25
 
 def cells(seeds: int, solver: str) -> list[Cell]:
     """Return a cell a scale, mixture and seed."""
+    mark = expert_mark(WORLD)
     return [
-        Cell(
-            NAME,
-            WORLD,
-            variant(p),
-            seed,
-            {"variant": scale, "expert": expert_mark(WORLD), "problem": {"scale": scale, "expert_share": p}},
-        )
-        for scale, options in SCALES.items()
+        Cell(NAME, WORLD, variant(p), seed, {"variant": scale, "expert": mark, "problem": {**data, "expert_share": p}})
+        for scale, data in ((scale, options["problem"]) for scale, options in SCALES.items())
         for p in EXPERT_SHARES
         for seed in range(seeds)
     ]
