@@ -144,9 +144,9 @@ def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
         if strategy and options.study != "all":  # a strategy of some studies may be asked of all
             check_name("strategy", strategy, sorted({cell.strategy for cell in cells}))
         cells = [cell for cell in cells if cell.world == world and strategy in ("", cell.strategy)]
-    if options.scale is not None:
-        check_name("scale", options.scale, SCALES)
-        cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "laptop") == options.scale]
+    scales = study.scales if options.scale is None else (check_name("scale", options.scale, SCALES),)
+    if scales is not None:
+        cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "laptop") in scales]
     return cells
 
 
@@ -161,6 +161,13 @@ def _run(options: argparse.Namespace) -> None:
         for study in _chosen(options.study):
             try:
                 cells = _cells(study, options)
+                if study.cpu_hours is not None:
+                    left = store.missing(cells)
+                    print(
+                        f"{study.name}: {len(left)} of {len(cells)} cells to run, about {study.cpu_hours(left):.1f} "
+                        "CPU hours; stop it at any time, run it again to go on",
+                        flush=True,
+                    )
                 done = run_cells(
                     cells, study.run_cell, store, jobs=options.jobs, cluster=options.cluster, title=study.name,
                     watch=watch,

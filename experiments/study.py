@@ -62,3 +62,7 @@ class Study:
     """Learners it can be run with."""
     findings: Callable[[list[Row]], list[str]] = no_findings
     """What the rows say, in sentences for the top of the report."""
+    scales: tuple[str, ...] | None = None
+    """Scales of its cells that are run unless another one is asked for; all of them if left out."""
+    cpu_hours: Callable[[list[Cell]], float] | None = None
+    """About how long cells take on one core, for studies that take long."""

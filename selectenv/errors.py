@@ -55,6 +55,10 @@ class WeightsFileError(SelectEnvError, ValueError):
     """A file of network weights that is damaged, foreign, or of another network."""
 
 
+class DivergedError(SelectEnvError, ArithmeticError):
+    """Training ran wild: a loss is infinite or not a number."""
+
+
 class ResourceError(SelectEnvError, OSError):
     """Too little memory or disk for what was asked; the message says how much is needed."""
 

@@ -1,6 +1,7 @@
 """The evaluator: policy -> expected return in the true world; it counts every call."""
 
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol
@@ -17,8 +18,9 @@ from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, OptionE
 from selectenv.kernels.pictures import draw_actions
 from selectenv.kernels.returns import returns_of_blocks
 from selectenv.kernels.sample import rollout_returns
+from selectenv.learners.players import Player
 from selectenv.streams import generator, seed_word
-from selectenv.typing import FloatArray, IntArray
+from selectenv.typing import BoolArray, FloatArray, IntArray, UintArray
 
 EVALUATORS = ("exact", "rollout")
 _PLAYING = Lock()
@@ -158,7 +160,33 @@ class GameReturns:
 
     def episode_returns(self, policies: FloatArray, discount: float = 1.0) -> tuple[FloatArray, IntArray]:
         """Return the returns [policies, episodes] of policies [policies, n, actions], and steps in all and unseen."""
-        count, episodes = len(policies), len(self._keys)
+        episodes = len(self._keys)
+        steps = np.zeros(2, np.int64)
+
+        def choose(playing: IntArray, pictures: BoolArray, keys: UintArray, step: int) -> IntArray:
+            number = self._pictures.find(self._ids, pictures)
+            steps[0] += len(playing)
+            steps[1] += np.count_nonzero(number < 0)
+            return draw_actions(policies, playing // episodes, number, keys, step)
+
+        return self._play(len(policies), choose, discount), steps
+
+    def player_returns(self, player: Player, discount: float = 1.0) -> FloatArray:
+        """Return the returns [episodes] of one player."""
+
+        def choose(playing: IntArray, pictures: BoolArray, keys: UintArray, step: int) -> IntArray:
+            chances = player.probabilities(pictures)
+            return draw_actions(
+                chances[None], np.zeros(len(keys), np.int64), np.arange(len(keys), dtype=np.int32), keys, step
+            )
+
+        with _PLAYING:
+            returns: FloatArray = self._play(1, choose, discount)[0]
+        return returns
+
+    def _play(self, count: int, choose: "Choose", discount: float) -> FloatArray:
+        """Return the returns [count, episodes] of what ``choose`` does with so many players in each episode."""
+        episodes = len(self._keys)
         keys = np.tile(self._keys, (count, 1))
         games = self._spare.pop() if self._spare else None
         if games is None or len(games) < len(keys):
@@ -167,19 +195,15 @@ class GameReturns:
             games.begin(keys)
         total = np.zeros(len(keys))
         playing, factor = np.arange(len(keys)), 1.0
-        steps = np.zeros(2, np.int64)
         for step in range(self.world.horizon):
-            number = self._pictures.find(self._ids, games.pictures[playing])
-            actions = draw_actions(policies, playing // episodes, number, keys[playing, 0], step)
-            moves = games.step(actions, playing)
+            moves = games.step(choose(playing, games.pictures[playing], keys[playing, 0], step), playing)
             total[playing] += factor * moves.reward
-            steps += np.array([len(playing), np.count_nonzero(number < 0)])
             factor *= discount
             playing = playing[~(moves.terminated | moves.truncated)]
             if len(playing) == 0:
                 break
         self._spare.append(games)
-        return total.reshape(count, episodes), steps
+        return total.reshape(count, episodes)
 
     def returns(self, policies: FloatArray, discount: float) -> FloatArray:
         """Return the mean returns [blocks, lanes] of policies [blocks, n, actions, lanes]."""
@@ -194,6 +218,10 @@ class GameReturns:
             )
         means: FloatArray = returns.mean(axis=1).reshape(len(policies), -1)
         return means
+
+
+Choose = Callable[[IntArray, BoolArray, UintArray, int], IntArray]
+"""Which games are playing, their pictures, keys of their chance, the step -> actions."""
 
 
 def _one_by_one(policies: FloatArray) -> FloatArray:
@@ -280,6 +308,14 @@ class Evaluator:
         self._check_fits(policies.shape[1:3])
         assert self.engine is not None
         return self.engine.returns(np.ascontiguousarray(policies), self.discount if discount is None else discount)
+
+    def player_return(self, players: Sequence[Player], discount: float | None = None) -> float:
+        """Return the expected return of players that act on pictures, the mean over all of them, uncounted."""
+        self._check_unlocked()
+        if not isinstance(self.engine, GameReturns):
+            raise NoEvaluatorError("players that act on pictures need a MinAtar world to play in")
+        used = self.discount if discount is None else discount
+        return float(np.mean([self.engine.player_returns(player, used).mean() for player in players]))
 
     def _check_unlocked(self) -> None:
         if self.locked:

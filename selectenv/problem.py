@@ -14,7 +14,7 @@ from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import LabelError, NoEvaluatorError
 from selectenv.evaluators import Calls, Evaluator
 from selectenv.kernels.threads import in_chunks
-from selectenv.learners import Learned, Learner
+from selectenv.learners import Learned, Learner, PlayerLearner
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 CACHE_SIZE = 4096
@@ -131,8 +131,14 @@ class SelectionProblem:
             policies = self.learner.learn_policies(masks[first:last] & labelable)
             out[first:last] = self.evaluator.returns(policies).ravel()[: last - first]
 
-        size = max(self.learner.sets_per_chunk, self.evaluator.sets_at_once)
-        in_chunks(chunk, len(masks), size, parallel=self.evaluator.parallel)
+        def one(first: int, last: int) -> None:
+            out[first:last] = [self._played(mask & labelable) for mask in masks[first:last]]
+
+        if isinstance(self.learner, PlayerLearner):
+            in_chunks(one, len(masks), 1)
+        else:
+            size = max(self.learner.sets_per_chunk, self.evaluator.sets_at_once)
+            in_chunks(chunk, len(masks), size, parallel=self.evaluator.parallel)
         return out
 
     def score(self, labels: Labels) -> float:
@@ -157,12 +163,18 @@ class SelectionProblem:
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
-        policy = self.learn(mask).policy
-        value = float(self.evaluator.returns(policy[None, :, :, None])[0, 0])
+        if isinstance(self.learner, PlayerLearner):
+            value = self._played(mask)
+        else:
+            value = float(self.evaluator.returns(self.learn(mask).policy[None, :, :, None])[0, 0])
         self._cache[key] = value
         if len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
         return value
+
+    def _played(self, mask: BoolArray) -> float:
+        assert isinstance(self.learner, PlayerLearner)
+        return self.evaluator.player_return(self.learner.players(mask))
 
 
 def _key(mask: BoolArray) -> bytes:

@@ -4,8 +4,9 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import gymnasium as gym
@@ -18,7 +19,7 @@ from selectenv.datasets.play import SCALES, collect_play, play_spec
 from selectenv.domains.minatar import MinAtarWorld
 from selectenv.domains.minatar_experts import load_expert
 from selectenv.domains.world import TabularWorld
-from selectenv.env import ProblemSource, RewardSelectionEnv
+from selectenv.env import ProblemSource, RewardSelectionEnv, number_of_labels
 from selectenv.errors import DatasetError, OptionError, UnknownNameError, WorldError
 from selectenv.evaluators import (
     EVALUATORS,
@@ -29,7 +30,7 @@ from selectenv.evaluators import (
     ReturnEngine,
     RolloutReturns,
 )
-from selectenv.learners import make_learner
+from selectenv.learners import LEARNERS, NETWORK_LEARNERS, PictureLearner, Settings, make_learner
 from selectenv.problem import SelectionProblem
 
 TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
@@ -51,6 +52,11 @@ class Published:
     """Episodes of the rollout evaluator."""
     labels_per_refit: float = 1
     """Labels (int), or share of the states (float), between two refits of the learner."""
+    learner: str = "uds"
+    updates: int = 125_000
+    """Of training networks."""
+    laptop_updates: int = 10_000
+    """The same at the laptop's scale, with larger steps."""
 
 
 World = TabularWorld | MinAtarWorld
@@ -66,6 +72,10 @@ class WorldRow(Generic[W]):
 
 
 MINATAR = Published(0.5, "all", evaluator="rollout", rollouts=50, labels_per_refit=0.02)
+NETWORK = replace(MINATAR, learner="iql")
+"""Games in which nearly every moment looks new: a table learns nothing there."""
+REFITS = 10
+"""Refits of networks in an episode, at the laptop's scale."""
 
 TABULAR: dict[str, WorldRow[TabularWorld]] = {
     "Graph": WorldRow(domains.graph, Published(0.7, "non-expert", 10)),
@@ -78,9 +88,9 @@ TABULAR: dict[str, WorldRow[TabularWorld]] = {
 WORLDS: dict[str, WorldRow[Any]] = {
     **TABULAR,
     "Breakout": WorldRow(partial(MinAtarWorld, "Breakout"), MINATAR),
-    "Freeway": WorldRow(partial(MinAtarWorld, "Freeway"), MINATAR),
-    "Seaquest": WorldRow(partial(MinAtarWorld, "Seaquest"), MINATAR),
-    "Asterix": WorldRow(partial(MinAtarWorld, "Asterix"), MINATAR),
+    "Freeway": WorldRow(partial(MinAtarWorld, "Freeway"), replace(NETWORK, updates=25_000, laptop_updates=3_000)),
+    "Seaquest": WorldRow(partial(MinAtarWorld, "Seaquest"), NETWORK),
+    "Asterix": WorldRow(partial(MinAtarWorld, "Asterix"), replace(NETWORK, updates=75_000)),
 }
 
 
@@ -95,13 +105,16 @@ def make_problem(
     mixture: str | None = None,
     expert: str = "published",
     cache: bool = True,
-    learner: str = "uds",
+    learner: str | None = None,
     solver: str = "exact",
     impute: float | str = 0,
     unseen: str = "zero",
     gamma: float = 0.99,
     learner_seed: int = 0,
+    learner_runs: int = 1,
     passes: int | None = None,
+    updates: int | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
     evaluator: str | None = None,
     rollouts: int | None = None,
     evaluation_seed: int = 0,
@@ -116,19 +129,24 @@ def make_problem(
         dataset: "train", "test-0.55", ... "test-0.45"; a dataset, or the file of one.
         dataset_seed: seed of the data.
         dataset_size: number of transitions; the published 100,000 (tabular worlds) or the scale's if left out.
-        scale: MinAtar: "laptop" (200,000 transitions, the default) or "paper" (1,000,000).
+        scale: MinAtar: "laptop" (200,000 transitions, the default) or "paper" (1,000,000); networks are trained with
+            the larger steps and fewer updates of the laptop, or as published.
         expert_share: probability of an expert action in the data; the named dataset's if left out.
         mixture: the other actions: "all" of them, or the "non-expert" ones; the world's published way if left out.
         expert: "published" or "optimal" (value iteration everywhere); MinAtar: "published" (DQN), "tabular" (Breakout),
             or an .npz file of `selectenv train-expert`.
         cache: keep collected data in the user's cache folder.
-        learner: "uds" or "adapted".
-        solver: "exact" or "sampled".
+        learner: "uds" or "adapted", tables; "iql" (UDS), "iql-adapted" or "bc" (behaviour cloning), networks. The
+            world's own if left out: "iql" in Freeway, Seaquest and Asterix, "uds" elsewhere.
+        solver: of tables: "exact" or "sampled".
         impute: UDS: reward of unlabelled transitions, a number or "min".
         unseen: what an action never taken is worth: "zero" or "exclude".
         gamma: discount of learning.
-        learner_seed: seed of the sampled learner.
+        learner_seed: seed of the sampled learner, or of training networks.
+        learner_runs: networks: training runs whose returns are averaged.
         passes: passes of the sampled learner; the world's published number if left out.
+        updates: networks: updates of a training run; the scale's if left out.
+        checkpoints: networks: folder to keep training runs in, so that interrupted ones go on.
         evaluator: "exact" (the default, of tabular worlds only) or "rollout".
         rollouts: episodes of the rollout evaluator; 10,000, in MinAtar 50, if left out.
         evaluation_seed: seed of the rollout evaluator.
@@ -141,8 +159,10 @@ def make_problem(
     """
     place = _find_world(world, world_options)
     published = _published(world)
+    learner = published.learner if learner is None else check_name("learner", learner, LEARNERS)
+    training = _training(published, learner, scale, updates, learner_runs, checkpoints)
     named = isinstance(dataset, str) and dataset in DATASETS
-    collecting = (dataset_seed, dataset_size, scale, expert_share, mixture, expert)
+    collecting = (dataset_seed, dataset_size, None if training else scale, expert_share, mixture, expert)
     if not named and collecting != (0, None, None, None, None, "published"):
         raise OptionError("these data are given: options of collecting data (seed, size, mixture ...) have no effect")
     if isinstance(dataset, OfflineDataset):
@@ -170,7 +190,7 @@ def make_problem(
         data,
         make_learner(
             data, learner, solver=solver, impute=impute, unseen=unseen, gamma=gamma, seed=learner_seed,
-            passes=published.passes if passes is None else passes,
+            passes=published.passes if passes is None else passes, **training,
         ),
         Evaluator(engine, discount),
         place.layout if isinstance(place, TabularWorld) else None,
@@ -203,18 +223,22 @@ def make_env(
 ) -> RewardSelectionEnv:
     """Make the environment of a problem: options of `RewardSelectionEnv` and of `make_problem`.
 
-    With ``dataset_seed=None`` every reset draws fresh data. ``labels_per_refit`` is 1 in tabular worlds and 0.02, a
-    share of the states, in MinAtar if left out.
+    With ``dataset_seed=None`` every reset draws fresh data. If ``labels_per_refit`` is left out it is 1 in tabular
+    worlds, 0.02, a share of the states, in MinAtar, and for networks at the laptop's scale a tenth of the budget.
     """
-    refit = _published(world).labels_per_refit if labels_per_refit is None else labels_per_refit
     problem: SelectionProblem | ProblemSource
     if dataset_seed is None:
         problem = FreshData({"world": world, **options})
     else:
         problem = make_problem(world, dataset_seed=dataset_seed, **options)
+    if labels_per_refit is None:
+        labels_per_refit = _published(world).labels_per_refit
+        fixed = isinstance(problem, SelectionProblem) and options.get("scale") != "paper"
+        if fixed and isinstance(problem.learner, PictureLearner):
+            labels_per_refit = -(-number_of_labels(budget, problem.n_states) // REFITS)
     return RewardSelectionEnv(
         problem, budget, reward_mode=reward_mode, phase=phase, initial_ratio=initial_ratio,
-        labels_per_refit=refit, occupancy=occupancy, render_mode=render_mode,
+        labels_per_refit=labels_per_refit, occupancy=occupancy, render_mode=render_mode,
     )  # fmt: skip
 
 
@@ -237,6 +261,22 @@ def _published(world: Any) -> Published:
     if isinstance(world, str):
         return WORLDS[check_name("world", world, WORLDS)].published
     return MINATAR if isinstance(world, MinAtarWorld) else Published()
+
+
+def _training(
+    published: Published, learner: str, scale: str | None, updates: int | None, runs: int, checkpoints: Any
+) -> dict[str, Any]:
+    """Return how a network is trained; nothing for a table."""
+    if learner not in NETWORK_LEARNERS:
+        if (updates, runs, checkpoints) != (None, 1, None):
+            raise OptionError(f"learner={learner!r} is a table: it knows no updates, learner_runs or checkpoints")
+        return {}
+    preset = Settings(published.laptop_updates)
+    if scale is not None and check_name("scale", scale, SCALES) == "paper":
+        preset = Settings(published.updates, rate=3e-4, target_step=0.005)
+    if updates is not None:
+        preset = replace(preset, updates=check_int("updates", updates))
+    return {"settings": preset, "runs": runs, "checkpoints": None if checkpoints is None else Path(checkpoints)}
 
 
 def _size(world: World, size: int | None, scale: str | None) -> int:

@@ -15,11 +15,17 @@ from selectenv.errors import WeightsFileError
 FORMAT = "selectenv-weights"
 
 
-def save_weights(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], card: Mapping[str, Any]) -> Path:
+def save_weights(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, NDArray[Any]],
+    card: Mapping[str, Any],
+    *,
+    compressed: bool = True,
+) -> Path:
     """Write arrays and their card to one file; it is there whole or not at all."""
     columns: dict[str, Any] = {**arrays, "card": np.array(json.dumps({"format": FORMAT, **card}))}
     with whole_file(path) as file:
-        np.savez_compressed(file, **columns)
+        (np.savez_compressed if compressed else np.savez)(file, **columns)
     return Path(path)
 
 

@@ -59,7 +59,7 @@ class NetworkExpert:
         self._layers = Layers(
             np.ascontiguousarray(conv.transpose(1, 2, 3, 0)), conv_bias,
             np.ascontiguousarray(dense.reshape(128, 16, inner, inner).transpose(2, 3, 1, 0)), dense_bias,
-            np.ascontiguousarray(last.T), last_bias,
+            last, last_bias,
         )  # fmt: skip
 
     def actions(self, pictures: BoolArray) -> IntArray:

@@ -23,9 +23,31 @@ class Layers(NamedTuple):
     hidden_bias: Float32Array
     """[hidden]"""
     output: Float32Array
-    """[hidden, outputs]"""
+    """[outputs, hidden]"""
     output_bias: Float32Array
     """[outputs]"""
+
+
+SIDE, FILTERS, HIDDEN = 10, 16, 128
+
+
+def shapes(channels: int, n_outputs: int) -> tuple[tuple[int, ...], ...]:
+    """Return the shape of each part of the network, in the order of `Layers`."""
+    inner = SIDE - 2
+    return (
+        (channels, 3, 3, FILTERS), (FILTERS,), (inner, inner, FILTERS, HIDDEN), (HIDDEN,), (n_outputs, HIDDEN),
+        (n_outputs,),
+    )  # fmt: skip
+
+
+def split(flat: Float32Array, channels: int, n_outputs: int) -> Layers:
+    """Return the parts of a network as views of its parameters [parameters]."""
+    parts, used = [], 0
+    for shape in shapes(channels, n_outputs):
+        size = int(np.prod(shape))
+        parts.append(flat[used : used + size].reshape(shape))
+        used += size
+    return Layers(*parts)
 
 
 @kernel
@@ -55,9 +77,10 @@ def outputs(layers: Layers, pictures: BoolArray) -> Float32Array:
                         weights = layers.hidden[r, c, f]
                         for h in range(len(hidden)):
                             hidden[h] += value * weights[h]
-        out[i] = layers.output_bias
-        for h in range(len(hidden)):
-            if hidden[h] > 0:
-                for a in range(out.shape[1]):
-                    out[i, a] += hidden[h] * layers.output[h, a]
+        for a in range(out.shape[1]):
+            total = layers.output_bias[a]
+            for h in range(len(hidden)):
+                if hidden[h] > 0:
+                    total += hidden[h] * layers.output[a, h]
+            out[i, a] = total
     return out

@@ -15,3 +15,12 @@ def kernel(function: F) -> F:
     """
     compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
     return cast(F, compile_(function))
+
+
+def summing_kernel(function: F) -> F:
+    """Compile ``function`` at its first call, free to sum in another order, so that long sums are vectorised.
+
+    The order is chosen once, by the compiler: the same machine gives the same bits every time.
+    """
+    compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+    return cast(F, compile_(function))

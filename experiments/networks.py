@@ -1,0 +1,167 @@
+"""What the studies of networks share: one pool of cells, each a training run or a few, played in the four games.
+
+A cell belongs to the pool and not to a study, so that no study trains again what another one has.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import agents
+from agents.brute_force import rewarding_states
+from experiments.cells import Cell, Record, Result
+from experiments.minatar import FIRST, OPTIONS, SHARES, expert_mark, game_problem, percent
+from experiments.store import DEFAULT_PATH
+from selectenv.atomic import whole_file
+from selectenv.domains.minatar import GAMES
+from selectenv.env import RewardSelectionEnv, number_of_labels
+from selectenv.evaluators import Evaluator
+from selectenv.learners import PictureLearner, make_learner
+from selectenv.learners.players import CloningPlayer, GreedyPlayer
+from selectenv.learners.training import TOGETHER, CloningRun, IqlRun, Run
+from selectenv.problem import SelectionProblem
+from selectenv.registration import WORLDS
+
+POOL = "minatar-networks"
+SEEDS = 3
+OPEN = ("uniform", "visitation", "terminal")
+"""Strategies that choose before anything is learned: a training run a budget."""
+LEARNER = {"behaviour cloning": "bc", "greedy cloning": "bc-greedy"}
+YARDSTICKS = ("full labels", *LEARNER)
+CURVE = 10
+"""Points of a learning curve."""
+FEW = (0.15, 0.30, 0.60)
+"""Budgets that are run first."""
+CLOSED = {"laptop": {"refit": 0.15, "reach": 0.60}, "paper": {"refit": 0.025, "reach": 0.90}}
+"""Shares of the states between two refits of a closed-loop strategy, and labelled at the end."""
+TRAINING = DEFAULT_PATH.parent / "training"
+"""Where training runs of unfinished cells are kept."""
+SECONDS = {"Breakout": 0.0042, "Freeway": 0.0170, "Seaquest": 0.0090, "Asterix": 0.0072}
+"""Of one update on one core; measured by `python -m experiments.bench --networks`."""
+
+
+def heuristic_cells(seeds: int, scale: str, strategies: Iterable[str], games: Iterable[str] = GAMES) -> list[Cell]:
+    """Return the cells of strategies in games, the most telling budgets first."""
+    rest = tuple(share for share in SHARES if share not in FEW)
+    cells = []
+    for shares in (FEW, rest):
+        for seed in range(seeds):
+            for game in games:
+                for strategy in strategies:
+                    if strategy in OPEN:
+                        cells += [network_cell(game, strategy, seed, scale, share=share) for share in shares]
+                    elif shares is FEW:
+                        cells.append(network_cell(game, strategy, seed, scale, **CLOSED[scale]))
+    return cells
+
+
+def network_cell(game: str, strategy: str, seed: int, scale: str, **settings: Any) -> Cell:
+    """Return a cell of the pool."""
+    learner = LEARNER.get(strategy, "iql")
+    options = {"scale": scale, "learner": learner, "learner_seed": seed}
+    return Cell(
+        POOL, game, strategy, seed, {"variant": scale, "expert": expert_mark(game), "problem": options, **settings}
+    )
+
+
+def run_network_cell(cell: Cell) -> list[Record]:
+    """Choose labels, train and play; training runs are kept until the cell is done."""
+    folder = TRAINING / cell.key
+    task = game_problem(cell, checkpoints=str(folder))
+    if cell.strategy in YARDSTICKS:
+        curve = _Curve(task, folder / "curve.json")
+        records = [_record(task, np.flatnonzero(task.dataset.labelable), ""), *curve.points]
+    elif "share" in cell.settings:
+        share = cell.settings["share"]
+        labels = number_of_labels(share, task.n_states)
+        env = RewardSelectionEnv(task, labels, labels_per_refit=labels + 1, phase="test")
+        records = [_record(task, _chosen(env, cell, labels), percent(share))]
+    else:
+        unit = number_of_labels(cell.settings["refit"], task.n_states)
+        shares = [share for share in SHARES if share <= cell.settings["reach"]]
+        budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
+        env = RewardSelectionEnv(task, budgets[shares[-1]], labels_per_refit=unit)
+        chosen = _chosen(env, cell, budgets[shares[-1]])
+        records = [_record(task, chosen[:labels], percent(share)) for share, labels in budgets.items()]
+    shutil.rmtree(folder, ignore_errors=True)
+    return records
+
+
+def _chosen(env: RewardSelectionEnv, cell: Cell, labels: int) -> Any:
+    """Return what a strategy labels, in order."""
+    agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
+    return agents.play(env, agent, cell.seed).labels[:labels]
+
+
+class _Curve:
+    """Plays networks as they are trained; what was noted before an interruption is kept beside the checkpoint."""
+
+    def __init__(self, task: SelectionProblem, path: Path) -> None:
+        """Watch the learner of ``task``."""
+        assert isinstance(task.learner, PictureLearner)
+        self._path, self._task = path, task
+        self._every = max(1, task.learner.settings.updates // CURVE // TOGETHER) * TOGETHER
+        self.points: list[Record] = json.loads(path.read_text()) if path.exists() else []
+        task.learner = replace(task.learner, watch=self._look)
+
+    def _look(self, done: int, run: Run) -> None:
+        if done % self._every or any(point["updates"] == done for point in self.points):
+            return
+        learner = self._task.learner
+        assert isinstance(learner, PictureLearner)
+        assert isinstance(run, IqlRun | CloningRun)
+        player = (
+            GreedyPlayer(run.action_values) if isinstance(run, IqlRun) else CloningPlayer(run.logits, learner.likeliest)
+        )
+        self.points.append({"updates": done, "curve": self._task.evaluator.player_return([player])})
+        with whole_file(self._path) as file:
+            file.write(json.dumps(self.points).encode())
+
+
+def _record(task: SelectionProblem, chosen: Any, labels: str) -> Record:
+    data = task.dataset
+    assert data.hidden_reward is not None
+    seen = np.isin(data.state, chosen)
+    exact = {}
+    if task.learner.rule == "uds" and "Breakout" in str(
+        data.spec.get("world")
+    ):  # where a table serves, it is asked too
+        table = SelectionProblem(data, make_learner(data), Evaluator(task.evaluator.engine))
+        exact = {"exact": table.score(chosen)}
+    return {
+        **exact,
+        "labels": labels,
+        "return": task.score(chosen),
+        "size": len(chosen),
+        "states": task.n_states,
+        "rewarding": int(rewarding_states(data).sum()),
+        "revealed": float(data.hidden_reward[seen].sum() / data.hidden_reward.sum()),
+        "first": task.states[chosen[:FIRST]].tolist(),
+    }
+
+
+def training_runs(cell: Cell) -> int:
+    """Return how many training runs a cell takes."""
+    return round(cell.settings["reach"] / cell.settings["refit"]) if "refit" in cell.settings else 1
+
+
+def cpu_hours(cells: Iterable[Cell]) -> float:
+    """Return about how long cells take on one core."""
+    total = 0.0
+    for cell in cells:
+        scale = cell.settings["problem"]["scale"]
+        published = WORLDS[cell.world].published
+        updates = published.updates if scale == "paper" else published.laptop_updates
+        share = 0.2 if cell.strategy in LEARNER else 1.0
+        total += training_runs(cell) * updates * share * SECONDS[cell.world]
+    return total / 3600
+
+
+def of_game(results: list[Result], game: str) -> list[Result]:
+    """Return the results of one game."""
+    return [result for result in results if result.cell.world == game]
