@@ -128,9 +128,7 @@ def _record(task: SelectionProblem, chosen: Any, labels: str) -> Record:
     assert data.hidden_reward is not None
     seen = np.isin(data.state, chosen)
     exact = {}
-    if task.learner.rule == "uds" and "Breakout" in str(
-        data.spec.get("world")
-    ):  # where a table serves, it is asked too
+    if cell_has_table(task):
         table = SelectionProblem(data, make_learner(data), Evaluator(task.evaluator.engine))
         exact = {"exact": table.score(chosen)}
     return {
@@ -143,6 +141,14 @@ def _record(task: SelectionProblem, chosen: Any, labels: str) -> Record:
         "revealed": float(data.hidden_reward[seen].sum() / data.hidden_reward.sum()),
         "first": task.states[chosen[:FIRST]].tolist(),
     }
+
+
+def cell_has_table(task: SelectionProblem) -> bool:
+    """Return whether a table serves as well, so that both can be asked: in Breakout, with labels to learn from."""
+    learner = task.learner
+    return (
+        isinstance(learner, PictureLearner) and learner.rule == "uds" and task.dataset.spec.get("world") == "Breakout"
+    )
 
 
 def training_runs(cell: Cell) -> int:

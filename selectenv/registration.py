@@ -233,8 +233,11 @@ def make_env(
         problem = make_problem(world, dataset_seed=dataset_seed, **options)
     if labels_per_refit is None:
         labels_per_refit = _published(world).labels_per_refit
-        fixed = isinstance(problem, SelectionProblem) and options.get("scale") != "paper"
-        if fixed and isinstance(problem.learner, PictureLearner):
+        if (
+            isinstance(problem, SelectionProblem)
+            and isinstance(problem.learner, PictureLearner)
+            and options.get("scale") != "paper"
+        ):
             labels_per_refit = -(-number_of_labels(budget, problem.n_states) // REFITS)
     return RewardSelectionEnv(
         problem, budget, reward_mode=reward_mode, phase=phase, initial_ratio=initial_ratio,
