@@ -200,15 +200,26 @@ def bench_studies(everything: bool) -> None:
     print(table(("study", "seconds", "limit"), rows))
 
 
+def _bench_networks() -> None:
+    """Time the training of networks; PyTorch, which it is compared with, takes seconds to import."""
+    from experiments.bench_networks import bench_networks
+
+    bench_networks()
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out searches and studies")
     parser.add_argument("--minatar", action="store_true", help="only the MinAtar worlds")
+    parser.add_argument("--networks", action="store_true", help="only the training of networks")
     parser.add_argument("--all-studies", action="store_true", help="time all studies too, about forty minutes")
     options = parser.parse_args(arguments)
-    if options.minatar:
-        bench_minatar()
+    if options.minatar or options.networks:
+        if options.minatar:
+            bench_minatar()
+        if options.networks:
+            _bench_networks()
         return
     bench_plain(bench_sets())
     bench_steps()
@@ -217,6 +228,7 @@ def main(arguments: list[str] | None = None) -> None:
         bench_agents()
         try:
             bench_minatar()
+            _bench_networks()
         except MissingExtraError as error:
             print(f"\nMinAtar was NOT timed: {error}")
         bench_studies(options.all_studies)

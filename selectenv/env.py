@@ -129,7 +129,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         self.action_space = gym.spaces.Discrete(n)
         self.labelled_at = np.zeros(n, np.int64)
         """[n] which label of the episode a state got, counted from 1; 0 if it has none."""
-        self.labels_spent = self.budget  # nothing may be labelled before reset
+        self.labels_spent, self._since_refit = self.budget, 0  # nothing may be labelled before reset
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

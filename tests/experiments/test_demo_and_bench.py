@@ -5,7 +5,7 @@ import pytest
 
 import agents
 import selectenv
-from experiments import bench, bench_minatar, demo
+from experiments import bench, bench_minatar, bench_networks, demo
 from experiments.plain import plain_performance
 from experiments.tables import table
 
@@ -45,6 +45,17 @@ def test_bench_of_games(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "times better" in printed
     assert "2,000 labels in a world of 3,000 states" in printed
+
+
+def test_bench_of_networks(monkeypatch, capsys):
+    small = selectenv.make_problem("Breakout", dataset_size=3_000, learner="iql")
+    monkeypatch.setattr(bench_networks, "UPDATES", 2)
+    monkeypatch.setattr(bench_networks, "make_problem", lambda *_, **__: small)
+    bench.main(["--networks"])
+    printed = capsys.readouterr().out
+    assert "times faster" in printed
+    assert "bare products" in printed
+    assert "125,000" in printed
 
 
 def test_the_published_way_agrees_with_the_exact_one():

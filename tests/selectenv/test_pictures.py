@@ -229,7 +229,7 @@ def test_actions_are_drawn_in_proportion(seed):
 
 
 def test_a_table_that_meets_new_states_only_says_so():
-    problem = selectenv.make_problem("Asterix", dataset_size=300, cache=False, rollouts=4)
+    problem = selectenv.make_problem("Asterix", learner="uds", dataset_size=300, cache=False, rollouts=4)
     with pytest.warns(UnseenStatesWarning, match=r"\d+ % of the pictures met in Asterix are not in the data"):
         problem.performance([0])
 
