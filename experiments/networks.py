@@ -79,23 +79,25 @@ def run_network_cell(cell: Cell) -> list[Record]:
     elif "share" in cell.settings:
         share = cell.settings["share"]
         labels = number_of_labels(share, task.n_states)
-        env = RewardSelectionEnv(task, labels, labels_per_refit=labels + 1, phase="test")
-        records = [_record(task, _chosen(env, cell, labels), percent(share))]
+        chooser: SelectionProblem = task
+        refit: float = labels + 1  # what such a strategy chooses does not depend on what is learned
+        if "chooser" in cell.settings:
+            chooser, refit = game_problem(replace(cell, settings={"problem": cell.settings["chooser"]})), 0.02
+        agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}), **cell.settings.get("search", {}))
+        env = RewardSelectionEnv(chooser, labels, labels_per_refit=refit)
+        agent.train(env, cell.seed)
+        episode = agents.play(env, agent, cell.seed)
+        records = [{**_record(task, episode.labels, percent(share)), "asked": episode.asked}]
     else:
         unit = number_of_labels(cell.settings["refit"], task.n_states)
         shares = [share for share in SHARES if share <= cell.settings["reach"]]
         budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
         env = RewardSelectionEnv(task, budgets[shares[-1]], labels_per_refit=unit)
-        chosen = _chosen(env, cell, budgets[shares[-1]])
+        agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
+        chosen = agents.play(env, agent, cell.seed).labels
         records = [_record(task, chosen[:labels], percent(share)) for share, labels in budgets.items()]
     shutil.rmtree(folder, ignore_errors=True)
     return records
-
-
-def _chosen(env: RewardSelectionEnv, cell: Cell, labels: int) -> Any:
-    """Return what a strategy labels, in order."""
-    agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
-    return agents.play(env, agent, cell.seed).labels[:labels]
 
 
 class _Curve:
@@ -153,6 +155,8 @@ def cell_has_table(task: SelectionProblem) -> bool:
 
 def training_runs(cell: Cell) -> int:
     """Return how many training runs a cell takes."""
+    if "search" in cell.settings:
+        return 1 + int(cell.settings["search"]["k"]) * int(cell.settings["search"]["m"])
     return round(cell.settings["reach"] / cell.settings["refit"]) if "refit" in cell.settings else 1
 
 
