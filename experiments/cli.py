@@ -30,6 +30,7 @@ EXAMPLES = """examples:
   selectenv list                                  the studies and the questions they answer
   selectenv run heuristics-uds --jobs 2           run one; stop it at any time, run it again to go on
   selectenv run all --only Graph/guided           only one world, or one strategy in it
+  selectenv run minatar-heuristics --jobs 2       networks that learn from labels; says first how long it takes
   selectenv compare heuristics-uds                ours beside the published figures, with verdicts
   selectenv tune-guided my_module:my_world        search guided's schedule in a world of your own
   selectenv report                                one HTML file with all tables and figures
@@ -75,10 +76,10 @@ def parser() -> argparse.ArgumentParser:
         ("compare", _compare, "set the results of a study beside the published figures"),
     ):
         command = add(name, function, text)
-        command.add_argument("study", help="name of a study" + (", or all" if name == "run" else ""))
+        command.add_argument("study", help="name of a study" + (", or all but the longest" if name == "run" else ""))
         command.add_argument("--seeds", type=int, help="seeds of strategies that leave something to chance")
         command.add_argument("--solver", default="exact", help="exact (default) or sampled, the published learner")
-        command.add_argument("--scale", help="MinAtar: only the data of this scale, laptop or paper")
+        command.add_argument("--scale", help="MinAtar: only this scale, laptop or paper (networks: laptop by default)")
         command.add_argument("--only", metavar="WORLD[/STRATEGY]", help="only this world, or this strategy in it")
         command.add_argument(
             "--results", type=Path, default=DEFAULT_PATH, help=f"results file (default: {DEFAULT_PATH})"
@@ -163,6 +164,10 @@ def _run(options: argparse.Namespace) -> None:
                 cells = _cells(study, options)
                 if study.cpu_hours is not None:
                     left = store.missing(cells)
+                    if options.study == "all":
+                        hours = study.cpu_hours(left)
+                        print(f"{study.name}: NOT RUN, it takes about {hours:.1f} CPU hours: run it by its name")
+                        continue
                     print(
                         f"{study.name}: {len(left)} of {len(cells)} cells to run, about {study.cpu_hours(left):.1f} "
                         "CPU hours; stop it at any time, run it again to go on",

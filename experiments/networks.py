@@ -112,10 +112,11 @@ class _Curve:
         task.learner = replace(task.learner, watch=self._look)
 
     def _look(self, done: int, run: Run) -> None:
-        if done % self._every or any(point["updates"] == done for point in self.points):
-            return
         learner = self._task.learner
         assert isinstance(learner, PictureLearner)
+        due = done % self._every == 0 or done == learner.settings.updates
+        if not due or any(point["updates"] == done for point in self.points):
+            return
         assert isinstance(run, IqlRun | CloningRun)
         player = (
             GreedyPlayer(run.action_values) if isinstance(run, IqlRun) else CloningPlayer(run.logits, learner.likeliest)
@@ -136,11 +137,12 @@ def _record(task: SelectionProblem, chosen: Any, labels: str) -> Record:
     return {
         **exact,
         "labels": labels,
+        "share": len(chosen) / task.n_states,
         "return": task.score(chosen),
         "size": len(chosen),
         "states": task.n_states,
         "rewarding": int(rewarding_states(data).sum()),
-        "revealed": float(data.hidden_reward[seen].sum() / data.hidden_reward.sum()),
+        "revealed": float(data.hidden_reward[seen].sum()) / (float(data.hidden_reward.sum()) or 1.0),
         "first": task.states[chosen[:FIRST]].tolist(),
     }
 

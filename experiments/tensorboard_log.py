@@ -43,6 +43,9 @@ class TensorBoardLog:
         problem_options = cell.settings.get("problem", {})
         learner = problem_options.get("learner", cell.settings.get("learner", "uds"))
         for record in result.records:
+            if "curve" in record:
+                point = self._summary.Value(tag="return_by_updates", simple_value=record["curve"])
+                self._add(writer, record["updates"], [point])
             value = record.get("return", record.get("train"))
             if value is None:
                 continue

@@ -93,7 +93,6 @@ def learning_figure(results: list[Result], scale: str) -> Any:
         axes.grid(alpha=0.3)
         if i == 0:
             axes.legend(fontsize=7)
-    picture.tight_layout()
     return picture
 
 

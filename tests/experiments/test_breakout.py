@@ -15,7 +15,9 @@ from experiments.studies import find_studies
 from experiments.tensorboard_log import TensorBoardLog
 from experiments.verdicts import AGREES, DIFFERS
 
-STUDIES = {name: study for name, study in find_studies().items() if name.startswith("breakout")}
+STUDIES = {
+    name: study for name, study in find_studies().items() if name.startswith("breakout") and study.cpu_hours is None
+}
 
 
 def small(cell):

@@ -21,7 +21,7 @@ from experiments.trained import make_agent
 from experiments.verdicts import judge
 from selectenv import WORLDS as WORLD_ROWS
 
-STUDIES = {name: study for name, study in find_studies().items() if not name.startswith("breakout")}
+STUDIES = {name: study for name, study in find_studies().items() if not name.startswith(("breakout", "minatar"))}
 SMALL = {"Graph": ("uniform", "guided", "sequential-greedy", "es-50", "best known", "20%", "es-10x5", "es-3x20")}
 
 
