@@ -16,7 +16,6 @@ from selectenv.datasets import OfflineDataset
 from selectenv.domains.world import TabularWorld
 from selectenv.errors import OptionError
 from selectenv.kernels.combinations import combination, fill_masks
-from selectenv.learners import ExactLearner
 from selectenv.typing import BoolArray, IntArray
 
 BLOCK = 1 << 16
@@ -117,9 +116,10 @@ class ReducedBruteForce(BruteForce):
     def search(self, training: Training) -> Found:
         """Try the sets of rewarding states."""
         learner = training.problem.learner
-        if not isinstance(learner, ExactLearner) or learner.adapted or learner.impute != 0:
+        if not getattr(learner, "only_rewards_matter", False):
             raise OptionError(
-                "that only rewards matter holds for 'uds' with impute=0, solved exactly; not for this learner"
+                "that only rewards matter holds for 'uds' with impute=0, solved exactly, and for 'iql' with impute=0; "
+                "not for this learner"
             )
         items = training.candidates[rewarding_states(training.problem.dataset)[training.candidates]]
         most = min(training.budget, len(items))

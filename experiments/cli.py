@@ -250,7 +250,7 @@ SHOWN = ("uniform", "visitation", "guided", "terminal-guided", "sequential-greed
 def _show(options: argparse.Namespace) -> None:
     world = check_name("world", options.world, selectenv.WORLDS)
     labels = options.labels if options.labels is not None else BUDGETS[world][1] if world in BUDGETS else 24
-    drawn, env = {}, selectenv.make_env(world, budget=labels)
+    drawn, env = {}, selectenv.make_env(world, budget=labels, learner="uds")  # a table draws games in seconds
     for name in options.strategies or (SHOWN if world in BUDGETS else SHOWN_IN_GAMES):
         agent = agents.make(name)
         try:

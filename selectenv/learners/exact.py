@@ -44,6 +44,11 @@ class ExactLearner:
         sets = CHUNK_FLOATS // (self.dataset.n_states * self.dataset.n_actions)
         return LANES * (sets // LANES) if sets >= LANES else max(1, sets)
 
+    @property
+    def only_rewards_matter(self) -> bool:
+        """Whether labelling a state without a reward changes nothing."""
+        return not self.adapted and self.impute == 0
+
     def learn(self, labels: BoolArray) -> Learned:
         """Learn from one label set [n]."""
         values, q, policy = learn_one(self._model, labels, *self._rule)

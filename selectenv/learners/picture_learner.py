@@ -80,6 +80,11 @@ class PictureLearner:
         """Whether the rule is the adapted one."""
         return self.rule == "adapted"
 
+    @property
+    def only_rewards_matter(self) -> bool:
+        """Whether labelling a state without a reward changes nothing."""
+        return self.rule == "uds" and self.impute == 0
+
     def learn(self, labels: BoolArray) -> Learned:
         """Learn from one label set [n], and say what it means for the states of the data."""
         shape = self.dataset.n_states, self.dataset.n_actions
