@@ -71,7 +71,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
 
     Args:
         problem: a problem, or a function of a generator that makes one: it is called at every reset.
-        budget: number of labels (int) or share of the states (float).
+        budget: number of labels (int) or share of the states (float); a pair of shares is drawn between at every reset.
         reward_mode: "final" pays the performance at the last step, "marginal" its change at every step.
         phase: "train" exposes the evaluator at `env.unwrapped.problem`, "test" refuses it until the episode has ended.
         initial_ratio: share of all states that is labelled at random at reset, out of the budget.
@@ -88,7 +88,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
     def __init__(
         self,
         problem: SelectionProblem | ProblemSource,
-        budget: float = 0.3,
+        budget: float | tuple[float, float] = 0.3,
         *,
         reward_mode: str = "final",
         phase: str = "train",
@@ -116,14 +116,11 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         first = problem if isinstance(problem, SelectionProblem) else problem(np.random.default_rng(0))
         self._adopt(first)
         n = first.n_states
-        self.budget = number_of_labels(budget, n)
+        self._given = budget
+        self.budget = self._labels(None)
         self._refit_every = number_of_labels(labels_per_refit, n, "labels_per_refit", OptionError, math.inf)
-        self._initial = math.floor(check_real("initial_ratio", initial_ratio, "[0, 1]") * n + 1e-9)
-        if self._initial >= self.budget:
-            raise BudgetError(
-                f"initial_ratio={initial_ratio} spends {self._initial} labels at reset; the budget is {self.budget}, "
-                "and at least one must be left to choose"
-            )
+        self._initial_ratio = check_real("initial_ratio", initial_ratio, "[0, 1]")
+        self._initial = self._initial_count()
         spaces = {name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()}
         self.observation_space = gym.spaces.Dict({**spaces, "budget": gym.spaces.Box(0, 1, (1,), np.float32)})
         self.action_space = gym.spaces.Discrete(n)
@@ -143,6 +140,9 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         super().reset(seed=seed)
         if self._source is not None:
             self._adopt(self._source(self.np_random))
+        if self._source is not None or isinstance(self._given, tuple):
+            self.budget = self._labels(self.np_random)
+            self._initial = self._initial_count()
         self.problem.evaluator.locked = self._test
         self.labelled_at[:] = 0
         open_states = np.flatnonzero(self.problem.dataset.labelable)
@@ -233,6 +233,25 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
     def _open(self) -> BoolArray:
         open_states: BoolArray = (self.labelled_at == 0) & self.problem.dataset.labelable
         return open_states
+
+    def _labels(self, rng: np.random.Generator | None) -> int:
+        """Return the labels of an episode: those of the largest share, or of one drawn from ``rng``."""
+        given, counted = self._given, self.problem.counted
+        if not isinstance(given, tuple):
+            return number_of_labels(given, counted)
+        if len(given) != 2 or not all(isinstance(share, float) for share in given) or not 0 < given[0] <= given[1] <= 1:
+            raise BudgetError(f"a budget of two shares must be (low, high) with 0 < low <= high <= 1, not {given!r}")
+        return number_of_labels(given[1] if rng is None else float(rng.uniform(*given)), counted)
+
+    def _initial_count(self) -> int:
+        """Return how many labels are made at random at reset."""
+        initial = math.floor(self._initial_ratio * self.problem.counted + 1e-9)
+        if initial >= self.budget:
+            raise BudgetError(
+                f"initial_ratio={self._initial_ratio} spends {initial} labels at reset; the budget is {self.budget}, "
+                "and at least one must be left to choose"
+            )
+        return initial
 
     def _adopt(self, problem: SelectionProblem) -> None:
         """Make ``problem`` the one that is played, counted and locked for this environment alone."""

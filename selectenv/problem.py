@@ -34,11 +34,22 @@ class SelectionProblem:
         learner: Learner,
         evaluator: Evaluator | None = None,
         layout: Layout | None = None,
+        *,
+        counted: int | None = None,
     ) -> None:
-        """Join a dataset, a learner on it and, where there is a world, an evaluator and a layout to draw in."""
+        """Join a dataset, a learner on it and, where there is a world, an evaluator and a layout to draw in.
+
+        Args:
+            dataset: the data.
+            learner: learns from their labelled states.
+            evaluator: counts and computes returns; none without a world.
+            layout: where states are drawn.
+            counted: the states that a share of the budget is a share of; all n of them if left out.
+        """
         self.dataset, self.learner = dataset, learner
         self.evaluator = Evaluator(None) if evaluator is None else evaluator
         self.layout = square_layout(dataset.n_states) if layout is None else layout
+        self.counted = dataset.n_states if counted is None else counted
         self._cache: OrderedDict[bytes, float] = OrderedDict()
         self._last: tuple[bytes, Learned] | None = None
 
@@ -59,7 +70,7 @@ class SelectionProblem:
     def view(self, counts: Calls | None = None) -> "SelectionProblem":
         """Return the same problem with call counts and a lock of its own; the cache is shared."""
         evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, counts, locked=self.evaluator.locked)
-        other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout)
+        other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout, counted=self.counted)
         other._cache = self._cache
         return other
 

@@ -18,6 +18,7 @@ from selectenv.datasets import PUBLISHED_SIZE, OfflineDataset, cached, collect, 
 from selectenv.datasets.play import SCALES, collect_play, play_spec
 from selectenv.domains.minatar import MinAtarWorld
 from selectenv.domains.minatar_experts import load_expert
+from selectenv.domains.random_worlds import KINDS, LARGEST, SMALLEST
 from selectenv.domains.world import TabularWorld
 from selectenv.env import ProblemSource, RewardSelectionEnv, number_of_labels
 from selectenv.errors import DatasetError, OptionError, UnknownNameError, WorldError
@@ -32,6 +33,7 @@ from selectenv.evaluators import (
 )
 from selectenv.learners import LEARNERS, NETWORK_LEARNERS, PictureLearner, Settings, make_learner
 from selectenv.problem import SelectionProblem
+from selectenv.random_problems import RandomProblems
 
 TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
 DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
@@ -248,6 +250,33 @@ def make_env(
 make_env.metadata = RewardSelectionEnv.metadata  # type: ignore[attr-defined]  # Gymnasium checks render modes here
 
 
+def make_random_env(
+    *,
+    budget: float | tuple[float, float] = 0.3,
+    padding: int = LARGEST,
+    smallest: int = SMALLEST,
+    largest: int | None = None,
+    kinds: tuple[str, ...] = tuple(KINDS),
+    learner: str = "uds",
+    **options: Any,
+) -> RewardSelectionEnv:
+    """Make an environment whose every episode plays in a new random world with new data.
+
+    Args:
+        budget: labels (int), share of the states that can be labelled (float), or two shares to draw between.
+        padding: states of the spaces; worlds have fewer, and the rest is masked.
+        smallest: states of a world at least.
+        largest: states of a world at most; as many as fit if left out.
+        kinds: of worlds: "tree", "layers", "grid", "sparse".
+        learner: "uds" or "adapted".
+        **options: of `RewardSelectionEnv`.
+    """
+    return RewardSelectionEnv(RandomProblems(padding, smallest, largest, tuple(kinds), learner), budget, **options)
+
+
+make_random_env.metadata = RewardSelectionEnv.metadata  # type: ignore[attr-defined]
+
+
 def env_id(world: str) -> str:
     """Return the Gymnasium id of a world."""
     return f"RewardSelection-{world}-v0"
@@ -257,6 +286,7 @@ def register_all() -> None:
     """Register every world of the table with Gymnasium."""
     for name in WORLDS:
         gym.register(env_id(name), entry_point="selectenv.registration:make_env", kwargs={"world": name})
+    gym.register(env_id("Random"), entry_point="selectenv.registration:make_random_env")
 
 
 def _published(world: Any) -> Published:
