@@ -1,0 +1,79 @@
+"""TensorBoard event files: scalars, histograms and pictures, without torch."""
+
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from selectenv.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BINS = 50
+
+
+def require_tensorboard() -> None:
+    """Raise `MissingExtraError` unless event files can be written."""
+    _tensorboard()
+
+
+def _tensorboard() -> tuple[Any, ...]:
+    try:
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    except ModuleNotFoundError:
+        raise MissingExtraError("logging needs TensorBoard: pip install 'selectenv[meta]'") from None
+    return Event, Summary, HistogramProto, EventFileWriter
+
+
+class EventLog:
+    """Writes one run of TensorBoard."""
+
+    def __init__(self, folder: Path) -> None:
+        """Write under ``folder``.
+
+        Raises:
+            MissingExtraError: TensorBoard is not installed.
+        """
+        self._event, self._summary, self._histogram, writer = _tensorboard()
+        self._writer: Any = writer(str(folder))
+
+    def scalars(self, step: int, figures: dict[str, float]) -> None:
+        """Write figures by their tags."""
+        self._add(step, [self._summary.Value(tag=tag, simple_value=float(value)) for tag, value in figures.items()])
+
+    def histogram(self, step: int, tag: str, values: ArrayLike) -> None:
+        """Write how values are spread."""
+        found = np.asarray(values, np.float64).ravel()
+        if len(found) == 0:
+            return
+        counts, limits = np.histogram(found, BINS)
+        spread = self._histogram(
+            min=found.min(), max=found.max(), num=len(found), sum=found.sum(), sum_squares=(found**2).sum(),
+            bucket_limit=limits[1:].tolist(), bucket=counts.tolist(),
+        )  # fmt: skip
+        self._add(step, [self._summary.Value(tag=tag, histo=spread)])
+
+    def picture(self, step: int, tag: str, figure: "Figure") -> None:
+        """Write a Matplotlib figure."""
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png")
+        width, height = (int(inches * figure.dpi) for inches in figure.get_size_inches())
+        image = self._summary.Image(height=height, width=width, colorspace=3, encoded_image_string=buffer.getvalue())
+        self._add(step, [self._summary.Value(tag=tag, image=image)])
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write what is waiting and close the file."""
+        self._writer.close()
+
+    def _add(self, step: int, values: list[Any]) -> None:
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=self._summary(value=values)))

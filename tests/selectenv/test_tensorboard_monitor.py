@@ -1,0 +1,124 @@
+"""The monitor: what it promises is in the event files, alone and under vectorised environments."""
+
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from stable_baselines3.common.vec_env import DummyVecEnv
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+import agents
+import selectenv
+from selectenv.errors import MissingExtraError, OptionError
+from selectenv.wrappers import BatchLabels, TensorBoardMonitor
+
+SIZE = {"dataset_size": 3_000}
+
+
+def read(folder):
+    return EventAccumulator(str(folder), size_guidance={"scalars": 0, "images": 0, "histograms": 0}).Reload()
+
+
+def values(log, tag):
+    return [event.value for event in log.Scalars(tag)]
+
+
+def test_everything_promised_is_there(tmp_path):
+    env = TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", budget=5, **SIZE), tmp_path, detail_every=2)
+    episodes = [agents.play(env, agents.make("visitation"), seed=seed) for seed in range(3)]
+    problem = env.unwrapped.problem
+    calls = problem.evaluator.calls
+    env.close()
+    log = read(tmp_path / "env-0")
+    np.testing.assert_allclose(values(log, "episode/performance"), [e.performance for e in episodes], rtol=1e-6)
+    full = problem.score(problem.dataset.labelable)
+    np.testing.assert_allclose(values(log, "episode/gap"), [full - e.performance for e in episodes], rtol=1e-5)
+    assert values(log, "episode/labels") == [5, 5, 5]
+    assert values(log, "episode/wasted") == [0, 0, 0]
+    assert values(log, "episode/evaluator_calls") == [0, 0, 0]
+    assert calls == 0  # looking costs nothing
+    assert [event.step for event in log.Scalars("episode/performance")] == [1, 2, 3]
+    spread = log.Histograms("states")
+    assert [event.histogram_value.num for event in spread] == [5, 5, 5]
+    assert spread[0].histogram_value.max == episodes[0].labels.max()
+    images = log.Images("selection")
+    assert [image.step for image in images] == [1, 3]
+    assert images[0].encoded_image_string[:4] == b"\x89PNG"
+    assert sorted(path.name for path in (tmp_path / "env-0").iterdir() if path.is_dir()) == [
+        "episode-000001", "episode-000003",
+    ]  # fmt: skip
+
+
+def test_performance_against_labels(tmp_path):
+    env = TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", budget=3, **SIZE), tmp_path)
+    env.reset(seed=0)
+    for state in (15, 15, 19):
+        env.step(state)
+    env.close()
+    curve = read(tmp_path / "env-0" / "episode-000001")
+    problem = selectenv.make_problem("Tree", **SIZE)
+    wanted = [problem.performance([15]), problem.performance([15]), problem.performance([15, 19])]
+    np.testing.assert_allclose(values(curve, "by_labels/performance"), wanted, rtol=1e-6)
+    assert [event.step for event in curve.Scalars("by_labels/gap")] == [1, 2, 3]
+    assert values(read(tmp_path / "env-0"), "episode/wasted") == [1]
+
+
+def test_evaluator_calls_of_the_agent_are_counted(tmp_path):
+    env = TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", budget=3, **SIZE), tmp_path)
+    env.reset(seed=0)
+    env.unwrapped.problem.performance([1])
+    for state in (1, 2, 3):
+        env.step(state)
+    env.close()
+    assert values(read(tmp_path / "env-0"), "episode/evaluator_calls") == [1]
+
+
+def test_the_test_phase_is_watched_at_its_end_only(tmp_path):
+    env = TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", budget=3, phase="test", **SIZE), tmp_path)
+    agents.play(env, agents.make("terminal"))
+    env.close()
+    assert len(values(read(tmp_path / "env-0"), "episode/performance")) == 1
+    assert [e.step for e in read(tmp_path / "env-0" / "episode-000001").Scalars("by_labels/performance")] == [3]
+
+
+def test_data_without_a_world_have_no_performance(tmp_path):
+    data = selectenv.from_arrays([0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0], [False, True, False, True])
+    env = TensorBoardMonitor(selectenv.make_env(dataset=data, budget=1), tmp_path)
+    agents.play(env, agents.make("uniform"))
+    env.close()
+    tags = read(tmp_path / "env-0").Tags()["scalars"]
+    assert "episode/performance" not in tags
+    assert "episode/labels" in tags
+
+
+def test_around_other_wrappers(tmp_path):
+    inner = BatchLabels(gym.make("RewardSelection-Tree-v0", budget=6, **SIZE), 2)
+    env = TensorBoardMonitor(inner, tmp_path)
+    agents.play(env, agents.make("uniform"))
+    assert env.action_masks().shape == (62,)
+    env.close()
+    assert values(read(tmp_path / "env-0"), "episode/labels") == [6]
+
+
+def test_under_vectorised_environments(tmp_path):
+    def make():
+        return TensorBoardMonitor(gym.make("RewardSelection-Graph-v0", budget=3, **SIZE), tmp_path)
+
+    envs = DummyVecEnv([make, make])
+    envs.reset()
+    for step in range(6):
+        envs.step(np.array([step % 15, (step + 5) % 15]))
+    envs.close()
+    for number in range(2):
+        assert len(values(read(tmp_path / f"env-{number}"), "episode/performance")) == 2
+
+
+def test_what_it_refuses(tmp_path, monkeypatch):
+    with pytest.raises(OptionError, match="detail_every"):
+        TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", **SIZE), tmp_path, detail_every=0)
+    with pytest.raises(OptionError, match="reward selection"):
+        TensorBoardMonitor(gym.make("CartPole-v1"), tmp_path)
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
+    with pytest.raises(MissingExtraError, match="meta"):
+        TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", **SIZE), tmp_path)
