@@ -17,7 +17,8 @@ class EvolutionStrategy(TrainedAgent):
     """Draws score vectors from a diagonal Gaussian, labels the top B of each, and refits to the best.
 
     Tabular form: mean 0, standard deviation 1, refitted to the scores of the best max(3, 0.2 m) vectors. MinAtar form:
-    mean B / n, standard deviation 0.1, refitted to the 0/1 membership of the best 10. The answer is the top B of the
+    mean B / n, standard deviation 0.1, refitted to the 0/1 membership of the best 10 (of the better half, if there are
+    fewer than 20). The answer is the top B of the
     final mean; k iterations of m vectors cost k m evaluations.
     """
 
@@ -42,7 +43,7 @@ class EvolutionStrategy(TrainedAgent):
         rng = generator(training.seed, "selection", self.name, self.k, self.m, self.form)
         size, budget = len(training.candidates), training.budget
         minatar = self.form == "minatar"
-        elites = min(self.m, 10 if minatar else max(3, int(0.2 * self.m)))
+        elites = min(10, max(1, self.m // 2)) if minatar else min(self.m, max(3, int(0.2 * self.m)))
         mean, spread = np.full(size, budget / size if minatar else 0.0), np.full(size, 0.1 if minatar else 1.0)
         best_by_iteration = []
         for _ in range(self.k):

@@ -7,6 +7,7 @@ from typing import Any
 from agents.adaptive_mixture import AdaptiveMixture
 from agents.agent import Agent
 from agents.beam import Beam
+from agents.best_of import BestOf
 from agents.brute_force import BruteForce, ReducedBruteForce
 from agents.errors import SavedAgentError
 from agents.evolution import EvolutionStrategy
@@ -35,6 +36,7 @@ AGENTS: dict[str, tuple[type[Agent], dict[str, Any]]] = {
     "sequential-greedy": (SequentialGreedy, {}),
     "beam": (Beam, {}),
     "swap-search": (SwapSearch, {}),
+    "best-of": (BestOf, {}),
     "es": (EvolutionStrategy, {}),
     "es-50": (EvolutionStrategy, {"k": 10, "m": 5}),
     "es-200": (EvolutionStrategy, {"k": 10, "m": 20}),

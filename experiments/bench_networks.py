@@ -3,7 +3,6 @@
 All on one thread, in one run. The bare products are those of a dense update, nothing else: no thresholds, no optimiser.
 """
 
-import time
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from experiments.timing import best_of
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.minatar import GAMES
 from selectenv.errors import MissingExtraError
+from selectenv.kernels.cnn import FILTERS, HIDDEN, SIDE
 from selectenv.kernels.iql import Transitions
 from selectenv.kernels.patches import find_patches
 from selectenv.learners.training import IqlRun, Settings
@@ -24,7 +24,7 @@ try:
     import torch
     from torch.nn import functional
 
-    from selectenv.networks import FILTERS, HIDDEN, SIDE, SmallCnn, to_tensor
+    from selectenv.networks import SmallCnn, to_tensor
 except ImportError as error:
     raise MissingExtraError(
         f"the comparison with PyTorch needs it ({error}): pip install 'selectenv[bench]'"
@@ -158,17 +158,14 @@ def product_seconds(data: OfflineDataset, times: int = 20) -> float:
     filters, hidden = torch.rand(cells, FILTERS), torch.rand(FILTERS * inner, HIDDEN)
     flat, back = filtered.view(size, -1), torch.rand(size, HIDDEN)
 
-    def update() -> None:
-        for _ in range(6):
+    def updates() -> None:
+        for _ in range(6 * times):
             patches @ filters
             flat @ hidden
-        for _ in range(3):
+        for _ in range(3 * times):
             flat.T @ back
             back @ hidden.T
             patches.T @ reached
 
-    update()
-    began = time.perf_counter()
-    for _ in range(times):
-        update()
-    return (time.perf_counter() - began) / times
+    updates()
+    return best_of(3, updates) / times

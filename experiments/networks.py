@@ -16,14 +16,14 @@ import agents
 from agents.brute_force import rewarding_states
 from experiments.cells import Cell, Record, Result
 from experiments.minatar import FIRST, OPTIONS, SHARES, expert_mark, game_problem, percent
-from experiments.store import DEFAULT_PATH
 from selectenv.atomic import whole_file
+from selectenv.datasets.files import cache_folder
 from selectenv.domains.minatar import GAMES
 from selectenv.env import RewardSelectionEnv, number_of_labels
 from selectenv.evaluators import Evaluator
 from selectenv.learners import PictureLearner, make_learner
 from selectenv.learners.players import CloningPlayer, GreedyPlayer
-from selectenv.learners.training import TOGETHER, CloningRun, IqlRun, Run
+from selectenv.learners.training import STRETCH, CloningRun, IqlRun, Run
 from selectenv.problem import SelectionProblem
 from selectenv.registration import WORLDS
 
@@ -35,14 +35,20 @@ LEARNER = {"behaviour cloning": "bc", "greedy cloning": "bc-greedy"}
 YARDSTICKS = ("full labels", *LEARNER)
 CURVE = 10
 """Points of a learning curve."""
+REASON = "another expert; at the laptop's scale a fifth of the data and fewer, larger updates"
+"""Why published figures may differ."""
 FEW = (0.15, 0.30, 0.60)
 """Budgets that are run first."""
 CLOSED = {"laptop": {"refit": 0.15, "reach": 0.60}, "paper": {"refit": 0.025, "reach": 0.90}}
 """Shares of the states between two refits of a closed-loop strategy, and labelled at the end."""
-TRAINING = DEFAULT_PATH.parent / "training"
+TRAINING = cache_folder() / "training"
 """Where training runs of unfinished cells are kept."""
 SECONDS = {"Breakout": 0.0042, "Freeway": 0.0170, "Seaquest": 0.0090, "Asterix": 0.0072}
 """Of one update on one core; measured by `python -m experiments.bench --networks`."""
+PLAYING = {"Breakout": 1.0, "Freeway": 7.0, "Seaquest": 2.0, "Asterix": 1.5}
+"""Seconds of 50 episodes."""
+REFITTING = {"Breakout": 0.2, "Freeway": 5.0, "Seaquest": 5.0, "Asterix": 4.0}
+"""Seconds to look at all states of 200,000 transitions after a refit."""
 
 
 def heuristic_cells(seeds: int, scale: str, strategies: Iterable[str], games: Iterable[str] = GAMES) -> list[Cell]:
@@ -72,7 +78,10 @@ def network_cell(game: str, strategy: str, seed: int, scale: str, **settings: An
 def run_network_cell(cell: Cell) -> list[Record]:
     """Choose labels, train and play; training runs are kept until the cell is done."""
     folder = TRAINING / cell.key
-    task = game_problem(cell, checkpoints=str(folder))
+    shared = game_problem(cell)
+    assert isinstance(shared.learner, PictureLearner)
+    folder.mkdir(parents=True, exist_ok=True)
+    task = SelectionProblem(shared.dataset, replace(shared.learner, checkpoints=folder), shared.evaluator)
     if cell.strategy in YARDSTICKS:
         curve = _Curve(task, folder / "curve.json")
         records = [_record(task, np.flatnonzero(task.dataset.labelable), ""), *curve.points]
@@ -107,7 +116,7 @@ class _Curve:
         """Watch the learner of ``task``."""
         assert isinstance(task.learner, PictureLearner)
         self._path, self._task = path, task
-        self._every = max(1, task.learner.settings.updates // CURVE // TOGETHER) * TOGETHER
+        self._every = max(1, task.learner.settings.updates // CURVE // STRETCH) * STRETCH
         self.points: list[Record] = json.loads(path.read_text()) if path.exists() else []
         task.learner = replace(task.learner, watch=self._look)
 
@@ -158,7 +167,7 @@ def cell_has_table(task: SelectionProblem) -> bool:
 def training_runs(cell: Cell) -> int:
     """Return how many training runs a cell takes."""
     if "search" in cell.settings:
-        return 1 + int(cell.settings["search"]["k"]) * int(cell.settings["search"]["m"])
+        return int(cell.settings["search"].get("k", 1)) * int(cell.settings["search"]["m"])
     return round(cell.settings["reach"] / cell.settings["refit"]) if "refit" in cell.settings else 1
 
 
@@ -166,11 +175,15 @@ def cpu_hours(cells: Iterable[Cell]) -> float:
     """Return about how long cells take on one core."""
     total = 0.0
     for cell in cells:
-        scale = cell.settings["problem"]["scale"]
+        paper = cell.settings["problem"]["scale"] == "paper"
         published = WORLDS[cell.world].published
-        updates = published.updates if scale == "paper" else published.laptop_updates
+        updates = published.updates if paper else published.laptop_updates
         share = 0.2 if cell.strategy in LEARNER else 1.0
-        total += training_runs(cell) * updates * share * SECONDS[cell.world]
+        runs = training_runs(cell)
+        total += runs * updates * share * SECONDS[cell.world]
+        total += (runs + (CURVE if cell.strategy in YARDSTICKS else 0)) * PLAYING[cell.world]
+        if "refit" in cell.settings:
+            total += runs * REFITTING[cell.world] * (5 if paper else 1)
     return total / 3600
 
 

@@ -55,7 +55,7 @@ def run_cells(
                     if watch is not None:
                         for result in results:
                             watch(result)
-                    if time.monotonic() - written > BATCH_SECONDS:
+                    if size == 1 or time.monotonic() - written > BATCH_SECONDS:
                         store.add(waiting)
                         waiting, written = [], time.monotonic()
         finally:

@@ -32,7 +32,8 @@ try:
 except ImportError as error:
     raise MissingExtraError(f"training experts needs more ({error}): pip install 'selectenv[minatar,meta]'") from error
 
-from selectenv.networks import HIDDEN, SmallCnn, as_arrays, feature_layers
+from selectenv.kernels.cnn import HIDDEN
+from selectenv.networks import SmallCnn, as_arrays, feature_layers
 from selectenv.weights import load_weights, save_weights
 
 GAMES_AT_ONCE = 8

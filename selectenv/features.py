@@ -61,7 +61,8 @@ def on_policy_visitation(
     """
     if check_name("occupancy", kind, OCCUPANCIES) == "published":
         maximal = (policy > 0) / policy.shape[1]
-        greedy = labels if getattr(problem.learner, "adapted", False) else np.ones_like(labels)
+        rule = getattr(problem.learner, "rule", "adapted" if getattr(problem.learner, "adapted", False) else "uds")
+        greedy = {"uds": np.ones_like(labels), "adapted": labels, "none": np.zeros_like(labels)}[rule]
         policy = np.where(greedy[:, None], maximal, policy)
     model = problem.dataset.empirical_model()
     return occupancy(model, np.ascontiguousarray(policy), problem.dataset.start, problem.learner.gamma)

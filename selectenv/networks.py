@@ -5,6 +5,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from selectenv.errors import MissingExtraError
+from selectenv.kernels.cnn import FILTERS, HIDDEN, SIDE
 from selectenv.typing import BoolArray
 
 try:
@@ -12,8 +13,6 @@ try:
     from torch import nn
 except ImportError as error:
     raise MissingExtraError(f"networks need torch ({error}): pip install 'selectenv[minatar]'") from error
-
-SIDE, FILTERS, HIDDEN = 10, 16, 128
 
 
 class SmallCnn(nn.Sequential):

@@ -134,22 +134,27 @@ class SelectionProblem:
             got = f"{masks.dtype}{masks.shape}" if isinstance(masks, np.ndarray) else type(masks).__name__
             raise LabelError(f"masks must be a boolean array of shape (sets, {self.n_states}), not {got}")
         self._require_performance()
-        self.evaluator.ask(len(masks), len(masks))
         labelable = self.dataset.labelable
+        if isinstance(self.learner, PlayerLearner):  # a set costs minutes: none is learned twice
+            wanted = {_key(mask): mask for mask in masks & labelable}
+            missing = [mask for key, mask in wanted.items() if key not in self._cache]
+            self.evaluator.ask(len(masks), len(missing))
+
+            def learn(first: int, last: int) -> None:
+                for mask in missing[first:last]:
+                    self._value(mask)
+
+            in_chunks(learn, len(missing), 1)
+            return np.array([self._value(mask) for mask in masks & labelable])
+        self.evaluator.ask(len(masks), len(masks))
         out = np.empty(len(masks))
 
         def chunk(first: int, last: int) -> None:
             policies = self.learner.learn_policies(masks[first:last] & labelable)
             out[first:last] = self.evaluator.returns(policies).ravel()[: last - first]
 
-        def one(first: int, last: int) -> None:
-            out[first:last] = [self._played(mask & labelable) for mask in masks[first:last]]
-
-        if isinstance(self.learner, PlayerLearner):
-            in_chunks(one, len(masks), 1)
-        else:
-            size = max(self.learner.sets_per_chunk, self.evaluator.sets_at_once)
-            in_chunks(chunk, len(masks), size, parallel=self.evaluator.parallel)
+        size = max(self.learner.sets_per_chunk, self.evaluator.sets_at_once)
+        in_chunks(chunk, len(masks), size, parallel=self.evaluator.parallel)
         return out
 
     def score(self, labels: Labels) -> float:
@@ -175,17 +180,13 @@ class SelectionProblem:
             self._cache.move_to_end(key)
             return self._cache[key]
         if isinstance(self.learner, PlayerLearner):
-            value = self._played(mask)
+            value = self.evaluator.player_return(self.learner.players(mask))
         else:
             value = float(self.evaluator.returns(self.learn(mask).policy[None, :, :, None])[0, 0])
         self._cache[key] = value
         if len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
         return value
-
-    def _played(self, mask: BoolArray) -> float:
-        assert isinstance(self.learner, PlayerLearner)
-        return self.evaluator.player_return(self.learner.players(mask))
 
 
 def _key(mask: BoolArray) -> bytes:

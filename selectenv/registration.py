@@ -58,7 +58,7 @@ class Published:
     updates: int = 125_000
     """Of training networks."""
     laptop_updates: int = 10_000
-    """The same at the laptop's scale, with larger steps."""
+    """The same at the laptop's scale, with larger steps; Freeway's curve is flat after 2,000."""
 
 
 World = TabularWorld | MinAtarWorld
@@ -293,7 +293,7 @@ def _published(world: Any) -> Published:
     """Return what the protocol says of a world."""
     if isinstance(world, str):
         return WORLDS[check_name("world", world, WORLDS)].published
-    return MINATAR if isinstance(world, MinAtarWorld) else Published()
+    return WORLDS[world.name].published if isinstance(world, MinAtarWorld) else Published()
 
 
 def _training(
@@ -309,6 +309,8 @@ def _training(
         preset = Settings(published.updates, rate=3e-4, target_step=0.005)
     if updates is not None:
         preset = replace(preset, updates=check_int("updates", updates))
+    if checkpoints is not None and not isinstance(checkpoints, str | os.PathLike):
+        raise OptionError(f"checkpoints must be the path of a folder, not {checkpoints!r}")
     return {"settings": preset, "runs": runs, "checkpoints": None if checkpoints is None else Path(checkpoints)}
 
 

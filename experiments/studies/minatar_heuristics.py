@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.cells import Cell, Result
 from experiments.minatar import curves_figure, game_rows, mean_of, minatar_table
-from experiments.networks import SEEDS, cpu_hours, heuristic_cells, network_cell, of_game, run_network_cell
+from experiments.networks import REASON, SEEDS, cpu_hours, heuristic_cells, network_cell, of_game, run_network_cell
 from experiments.study import Row, Study
 from selectenv.datasets.play import SCALES
 from selectenv.domains.minatar import GAMES
@@ -33,7 +33,7 @@ def rows(results: list[Result]) -> list[Row]:
         for row in game_rows(
             of_game(results, game),
             {"laptop": guided_table(game), "paper": guided_table(game)},
-            reason="a fifth of the data and fewer, larger updates",
+            reason=REASON,
         )
     ]
 

@@ -12,7 +12,16 @@ import numpy as np
 from experiments.cells import Cell, Result
 from experiments.figures import new_figure
 from experiments.minatar import game_rows, mean_of, minatar_table
-from experiments.networks import SEEDS, YARDSTICKS, cpu_hours, heuristic_cells, network_cell, of_game, run_network_cell
+from experiments.networks import (
+    REASON,
+    SEEDS,
+    YARDSTICKS,
+    cpu_hours,
+    heuristic_cells,
+    network_cell,
+    of_game,
+    run_network_cell,
+)
 from experiments.statistics import summarise
 from experiments.study import Row, Study
 from selectenv.datasets.play import SCALES
@@ -38,12 +47,11 @@ def rows(results: list[Result]) -> list[Row]:
         for result in results
         if result.cell.strategy == "full labels"
     ]
-    reason = "a fifth of the data and fewer, larger updates"
     return [
         row
         for game in GAMES
         for row in game_rows(
-            of_game(results + twice, game), {scale: minatar_table(game) for scale in SCALES}, reason=reason
+            of_game(results + twice, game), {scale: minatar_table(game) for scale in SCALES}, reason=REASON
         )
     ]
 

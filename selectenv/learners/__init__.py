@@ -1,5 +1,7 @@
 """Learners from limited feedback: dataset + labelled states -> policy."""
 
+import os
+import tempfile
 from pathlib import Path
 
 from selectenv.checks import check_int, check_name, check_real, is_real
@@ -67,9 +69,8 @@ def make_learner(
     check_name("solver", solver, SOLVERS)
     exclude = check_name("value of `unseen`", unseen, UNSEEN) == "exclude"
     check_real("gamma", gamma, "[0, 1)")
-    check_int("passes", passes)
-    check_int("learner_seed", seed, 0)
-    check_int("learner_runs", runs)
+    passes, seed = check_int("passes", passes), check_int("learner_seed", seed, 0)
+    runs = check_int("learner_runs", runs)
     if isinstance(impute, str) and impute == "min":
         fill = dataset.smallest_reward
     elif not is_real(impute):
@@ -80,6 +81,8 @@ def make_learner(
     if rule != "uds" and impute != 0:
         raise OptionError(f"the learner {learner!r} ignores unlabelled transitions: it has nothing to impute")
     if learner in NETWORK_LEARNERS:
+        if checkpoints is not None:
+            _make_folder(checkpoints)
         if solver != "exact" or exclude:
             raise OptionError(
                 f'the learner {learner!r} is a network: it has no solver="sampled" and no unseen="exclude"'
@@ -93,3 +96,17 @@ def make_learner(
     if solver == "exact":
         return ExactLearner(dataset, rule == "adapted", float(gamma), fill, exclude)
     return SampledLearner(dataset, rule == "adapted", float(gamma), fill, exclude, seed, passes)
+
+
+def _make_folder(path: Path) -> None:
+    """Make sure that files can be written there, before hours of training.
+
+    Raises:
+        OptionError: they cannot.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise OptionError(f"checkpoints cannot be written to {os.fspath(path)!r}: {error}") from None

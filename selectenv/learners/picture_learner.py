@@ -17,15 +17,16 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from selectenv.checks import check_name
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.pictures import Pictures
 from selectenv.errors import DatasetError
-from selectenv.kernels.cnn import Layers
+from selectenv.kernels.cnn import SIDE, Layers
 from selectenv.kernels.iql import Transitions
 from selectenv.kernels.patches import Patches, find_patches
 from selectenv.learners.learner import Learned
-from selectenv.learners.players import CloningPlayer, GreedyPlayer, LabelledPlayer, Player, RandomPlayer
-from selectenv.learners.training import CloningRun, IqlRun, Run, Settings, Watch, train
+from selectenv.learners.players import CloningPlayer, GreedyPlayer, LabelledPlayer, Player, RandomPlayer, greedy
+from selectenv.learners.training import VERSION, CloningRun, IqlRun, Run, Settings, Watch, train
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
@@ -33,6 +34,9 @@ RULES = ("uds", "adapted", "none")
 KEPT = 16
 """Label sets whose networks are kept, so that looking again costs nothing."""
 PICTURES_AT_ONCE = 4096
+CHANNELS = 14
+"""Of a picture at most: a patch must fit into 128 bits."""
+_KEEPING, _CLONING = Lock(), Lock()
 
 
 @runtime_checkable
@@ -47,7 +51,8 @@ class PlayerLearner(Protocol):
 class PictureLearner:
     """Trains the small network for any label set, from scratch: what comes out is a function of the labels alone.
 
-    Where the labels show no reward at all there is nothing to learn, and no time is spent: every action is alike.
+    Where the labels show no reward at all there is nothing to learn, and no time is spent: every action is worth the
+    same, in all pictures with UDS, in labelled ones by the adapted rule.
     """
 
     dataset: OfflineDataset
@@ -65,15 +70,21 @@ class PictureLearner:
     """Behaviour cloning: take the likeliest action instead of drawing one."""
     watch: Watch | None = None
     """Looks at training as it goes."""
-    _kept: OrderedDict[bytes, tuple[Player, ...]] = field(default_factory=OrderedDict, repr=False)
-    _keeping: Lock = field(default_factory=Lock, repr=False)
+    _kept: OrderedDict[bytes, tuple[Player, ...]] = field(default_factory=OrderedDict, init=False, repr=False)
+    _clones: dict[int, Layers] = field(default_factory=dict, init=False, repr=False)
 
     sets_per_chunk = 1
 
     def __post_init__(self) -> None:
-        """Refuse data without pictures."""
+        """Refuse data without pictures that the network can take."""
+        check_name("rule", self.rule, RULES)
         if self.dataset.pictures is None:
             raise DatasetError("networks learn from pictures: this dataset has none, its learners are uds and adapted")
+        shape = self.dataset.pictures.shape
+        if len(shape) != 3 or shape[:2] != (SIDE, SIDE) or not 1 <= shape[2] <= CHANNELS:
+            raise DatasetError(
+                f"networks take pictures of {SIDE} x {SIDE} cells and 1 to {CHANNELS} channels, not {shape}"
+            )
 
     @property
     def adapted(self) -> bool:
@@ -94,10 +105,13 @@ class PictureLearner:
             for first in range(0, shape[0], PICTURES_AT_ONCE):
                 part = slice(first, first + PICTURES_AT_ONCE)
                 pictures = self._pictures[part]
-                valued = player.valued if isinstance(player, LabelledPlayer) else player
-                if isinstance(valued, GreedyPlayer):
-                    values = valued.values(pictures)
-                    q[part] += np.where(labels[part, None], values, 0.0) if self.adapted else values
+                if isinstance(player, GreedyPlayer):
+                    values = player.values(pictures)
+                    q[part] += values
+                    policy[part] += greedy(values)
+                    continue
+                if isinstance(player, LabelledPlayer) and isinstance(player.valued, GreedyPlayer):
+                    q[part] += np.where(labels[part, None], player.valued.values(pictures), 0.0)
                 policy[part] += player.probabilities(pictures)
         q /= len(players)
         return Learned(q, q.max(axis=1), policy / len(players))
@@ -106,12 +120,12 @@ class PictureLearner:
         """Return what was learned from one label set [n], a player a training run."""
         labels = self._telling(labels)
         key = hashlib.blake2b(labels.data, digest_size=16).digest()
-        with self._keeping:
+        with _KEEPING:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         players = tuple(self._player(labels, run) for run in range(self.runs))
-        with self._keeping:
+        with _KEEPING:
             self._kept[key] = players
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
@@ -131,10 +145,11 @@ class PictureLearner:
         if self.rule == "none":
             return CloningPlayer(self._cloned(run), self.likeliest)
         data, pool = self._transitions(labels)
-        worthless = len(pool) == 0 or not data.reward[pool].any()
-        valued = None if worthless else GreedyPlayer(self._valued(data, pool, labels, run))
+        valued: GreedyPlayer | RandomPlayer = RandomPlayer(self.dataset.n_actions)
+        if len(pool) and data.reward[pool].any():
+            valued = GreedyPlayer(self._valued(data, pool, labels, run))
         if not self.adapted:
-            return RandomPlayer(self.dataset.n_actions) if valued is None else valued
+            return valued
         return LabelledPlayer(valued, CloningPlayer(self._cloned(run)), labels.copy(), self.dataset.ids, self._pictures)
 
     def _transitions(self, labels: BoolArray) -> tuple[Transitions, IntArray]:
@@ -156,20 +171,20 @@ class PictureLearner:
 
     def _cloned(self, run: int) -> Layers:
         """Return the network that acts as the data do; it does not depend on labels."""
-        if run not in self._clones:
-            data = self.dataset
-            everything = Transitions(data.state, data.action, data.next_state, np.zeros(len(data), np.float32))
-            fresh = CloningRun(
-                everything, self._patches, *self._sizes, self.settings, generator(self.seed, "learner", run, "cloning")
-            )
-            self._train(fresh, np.arange(len(data)), None, run)
-            self._clones[run] = fresh.logits
+        with _CLONING:
+            if run not in self._clones:
+                data = self.dataset
+                everything = Transitions(data.state, data.action, data.next_state, np.zeros(len(data), np.float32))
+                rng = generator(self.seed, "learner", run, "cloning")
+                fresh = CloningRun(everything, self._patches, *self._sizes, self.settings, rng)
+                self._train(fresh, np.arange(len(data)), None, run)
+                self._clones[run] = fresh.logits
         return self._clones[run]
 
     def _train(self, fresh: Run, pool: IntArray, labels: BoolArray | None, run: int) -> None:
         path = None
         if self.checkpoints is not None:
-            what = [type(fresh).__name__, self.dataset.fingerprint, asdict(self.settings), self.seed, run]
+            what = [VERSION, type(fresh).__name__, self.dataset.fingerprint, asdict(self.settings), self.seed, run]
             if labels is not None:
                 what += [self.rule, self.gamma, self.impute]
             digest = hashlib.blake2b(json.dumps(what).encode(), digest_size=16)
@@ -184,10 +199,6 @@ class PictureLearner:
         if self.dataset.hidden_reward is not None:
             found[self.dataset.state[self.dataset.hidden_reward != self.impute]] = True
         return found
-
-    @cached_property
-    def _clones(self) -> dict[int, Layers]:
-        return {}
 
     @cached_property
     def _patches(self) -> Patches:

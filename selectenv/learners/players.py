@@ -53,8 +53,7 @@ class CloningPlayer:
 class LabelledPlayer:
     """Acts by values in labelled states, and as the data do in all other pictures."""
 
-    valued: GreedyPlayer | None
-    """None where nothing is labelled."""
+    valued: "GreedyPlayer | RandomPlayer"
     otherwise: CloningPlayer
     labels: BoolArray
     """[n]"""
@@ -65,11 +64,10 @@ class LabelledPlayer:
     def probabilities(self, pictures: BoolArray) -> FloatArray:
         """Return action probabilities [batch, actions] for pictures [batch, rows, columns, channels]."""
         found = self.otherwise.probabilities(pictures)
-        if self.valued is not None:
-            number = self.known.find(self.ids, pictures)
-            labelled = (number >= 0) & self.labels[number]
-            if labelled.any():
-                found[labelled] = self.valued.probabilities(pictures[labelled])
+        number = self.known.find(self.ids, pictures)
+        labelled = (number >= 0) & self.labels[number]
+        if labelled.any():
+            found[labelled] = self.valued.probabilities(pictures[labelled])
         return found
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from selectenv.checks import check_int, check_real
 from selectenv.errors import DivergedError, WeightsFileError
 from selectenv.kernels.cnn import HIDDEN, Layers, shapes, split
 from selectenv.kernels.iql import Network, Rule, Transitions, cloning_updates, iql_updates
@@ -17,9 +18,11 @@ from selectenv.streams import Identity, generator
 from selectenv.typing import FloatArray, IntArray
 from selectenv.weights import load_weights, save_weights
 
-TOGETHER = 250
+STRETCH = 250
 """Updates between two looks at a run; batches are drawn for so many at a time."""
-CHECKPOINT_EVERY = 10 * TOGETHER
+CHECKPOINT_EVERY = 10 * STRETCH
+VERSION = 1
+"""Raised when the same seed comes to give other weights: older checkpoints are then worth nothing."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,14 @@ class Settings:
     """How far target networks move towards their leaders, an update."""
     expectile: float = 0.7
     batch: int = 256
+
+    def __post_init__(self) -> None:
+        """Refuse what trains nothing."""
+        check_int("updates", self.updates)
+        check_int("the size of a batch", self.batch)
+        check_real("the learning rate", self.rate, "(0, inf)")
+        check_real("the target step", self.target_step, "[0, 1]")
+        check_real("the expectile", self.expectile, "(0, 1)")
 
 
 Watch = Callable[[int, "Run"], None]
@@ -76,30 +87,33 @@ def train(
         WeightsFileError: the checkpoint is damaged, or of another run.
     """
     done = 0 if checkpoint is None or not checkpoint.exists() else restore(run, checkpoint)
+    if done and watch is not None:
+        watch(done, run)  # who was interrupted while looking looks again
     while done < settings.updates:
-        count = min(TOGETHER, settings.updates - done)
+        count = min(STRETCH, settings.updates - done)
         draw = generator(seed, *identity, "batches", done)
-        run.advance(pool[draw.integers(len(pool), size=(TOGETHER, settings.batch))[:count]], done)
+        run.advance(pool[draw.integers(len(pool), size=(STRETCH, settings.batch))[:count]], done)
         done += count
-        if not np.isfinite(run.losses).all():
+        weights = (network.flat for network in run.networks.values())
+        if not np.isfinite(run.losses).all() or not all(np.isfinite(flat).all() for flat in weights):
             raise DivergedError(
                 f"training ran wild before update {done:,}: losses {run.losses}; a smaller learning rate than "
                 f"{settings.rate:g} may help, and rewards of moderate size"
             )
         if checkpoint is not None and (done % CHECKPOINT_EVERY == 0 or done == settings.updates):
-            save_run(run, checkpoint, done)
+            save_run(run, checkpoint, done, finished=done == settings.updates)
         if watch is not None:
             watch(done, run)
 
 
-def save_run(run: Run, path: Path, done: int) -> None:
-    """Write a run to a file, whole or not at all."""
-    arrays = {
-        f"{name}.{part}": array
-        for name, network in run.networks.items()
-        for part, array in (("flat", network.flat), *network.memory._asdict().items())
-    }
-    save_weights(path, arrays, {"run": type(run).__name__, "done": done}, compressed=False)
+def save_run(run: Run, path: Path, done: int, *, finished: bool) -> None:
+    """Write a run to a file, whole or not at all; a finished one needs no memory of its optimiser."""
+    arrays = {f"{name}.flat": network.flat for name, network in run.networks.items()}
+    if not finished:
+        for name, network in run.networks.items():
+            arrays |= {f"{name}.{part}": array for part, array in network.memory._asdict().items()}
+    card = {"run": type(run).__name__, "done": done, "finished": finished}
+    save_weights(path, arrays, card, compressed=False)
 
 
 def restore(run: Run, path: str | os.PathLike[str]) -> int:
@@ -109,7 +123,8 @@ def restore(run: Run, path: str | os.PathLike[str]) -> int:
         if card["run"] != type(run).__name__:
             raise KeyError("run")
         for name, network in run.networks.items():
-            for part, into in (("flat", network.flat), *network.memory._asdict().items()):
+            parts = {"flat": network.flat} | ({} if card["finished"] else network.memory._asdict())
+            for part, into in parts.items():
                 found = arrays[f"{name}.{part}"]
                 if found.shape != into.shape or found.dtype != into.dtype:
                     raise KeyError(part)
@@ -120,7 +135,7 @@ def restore(run: Run, path: str | os.PathLike[str]) -> int:
 
 
 def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Network:
-    """Return a network with weights drawn as is usual: uniform within 1 / sqrt(inputs) of zero."""
+    """Return a network to be trained; weights are drawn as is usual, uniformly within 1 / sqrt(inputs) of zero."""
     flat = np.empty(sum(int(np.prod(shape)) for shape in shapes(channels, outputs)), np.float32)
     layers = split(flat, channels, outputs)
     inputs = (9 * channels, 9 * channels, int(np.prod(layers.hidden.shape[:3])), int(np.prod(layers.hidden.shape[:3])))
@@ -130,6 +145,13 @@ def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Networ
     return Network(
         flat, layers, slopes, split(slopes, channels, outputs), Adam(np.zeros_like(flat), np.zeros_like(flat))
     )
+
+
+def _target(leader: Network, channels: int, outputs: int) -> Network:
+    """Return a network that starts as its leader and has no gradient of its own."""
+    flat, nothing = leader.flat.copy(), np.zeros(0, np.float32)
+    layers = split(flat, channels, outputs)
+    return Network(flat, layers, nothing, layers, Adam(nothing, nothing))
 
 
 class IqlRun:
@@ -143,9 +165,7 @@ class IqlRun:
         self._data, self._patches = data, patches
         first, second = new_network(channels, n_actions, rng), new_network(channels, n_actions, rng)
         self._value = new_network(channels, 1, rng)
-        self._targets = new_network(channels, n_actions, rng), new_network(channels, n_actions, rng)
-        for target, leader in zip(self._targets, (first, second), strict=True):
-            target.flat[:] = leader.flat
+        self._targets = _target(first, channels, n_actions), _target(second, channels, n_actions)
         self._leaders = first, second
         self.networks = {
             "first": first, "second": second, "value": self._value, "first target": self._targets[0],

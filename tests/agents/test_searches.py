@@ -350,3 +350,30 @@ def test_initial_labels_are_kept(name):
     assert episode.labels[:2].tolist() == initial.tolist()
     assert not set(agent.memory["ranking"][:2]) & set(initial.tolist())
     assert episode.performance == pytest.approx(agent.memory["performance"])
+
+
+def test_best_of_keeps_the_best_of_its_draws():
+    problem = selectenv.make_problem("Tree", dataset_size=5_000)
+    env = selectenv.RewardSelectionEnv(problem, 5)
+    agent = agents.make("best-of", m=6)
+    agent.train(env, 3)
+    returns = agent._memory["notes"]["returns"]
+    assert len(set(returns)) > 1
+    episode = agents.play(env, agent, 3)
+    assert episode.performance == max(returns)
+    assert episode.asked == 6
+    with pytest.raises(OptionError):
+        agents.make("best-of", m=0)
+
+
+def test_small_evolution_strategies_listen_to_their_evaluator():
+    """Were every vector of the form for games an elite, no fitness would change the answer."""
+    problem = selectenv.make_problem("Tree", dataset_size=5_000)
+    found = []
+    for sign in (1, -1):
+        env = selectenv.RewardSelectionEnv(problem, 5)
+        agent = agents.make("es", k=1, m=4, form="minatar")
+        env.problem.performance_many = lambda masks, sign=sign: sign * problem.performance_many(masks)
+        agent.train(env)
+        found.append(agent._memory["ranking"][:5])
+    assert found[0] != found[1]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments import cli, networks, protocol
+from experiments import cli, networks
 from experiments.cells import Result
 from experiments.networks import CLOSED, FEW, POOL, YARDSTICKS, network_cell, run_network_cell, training_runs
 from experiments.store import ResultsStore
@@ -27,7 +27,7 @@ def small(cell, updates=3):
             settings[name] = {**tiny, "dataset_size": 2_400, "rollouts": 2}
     settings["problem"]["updates"] = updates
     if "search" in settings:
-        settings["search"] = {**settings["search"], "k": 1, "m": 2}
+        settings["search"] = {**settings["search"], "m": 2}
     return replace(cell, settings=settings)
 
 
@@ -129,10 +129,8 @@ def test_closed_loops_refit_and_are_scored_on_the_way(monkeypatch):
 
 
 def test_a_search_counts_its_calls():
-    (cell,) = {
-        c.key: c for c in laptop(STUDIES["minatar-cost"]) if c.strategy == "es" and c.settings["search"]["k"] == 1
-    }.values()
-    assert training_runs(cell) == 5
+    cell, other = (c for c in laptop(STUDIES["minatar-cost"]) if c.strategy == "best-of")
+    assert (training_runs(cell), training_runs(other)) == (4, 8)
     (record,) = run_network_cell(small(cell))
     assert record["asked"] == 2
     assert record["labels"] == "60 %"
@@ -147,13 +145,12 @@ def test_strategies_may_choose_with_the_table():
 def test_an_interrupted_cell_goes_on(tmp_path, monkeypatch):
     from selectenv.learners import training
 
-    monkeypatch.setattr(training, "TOGETHER", 2)
+    monkeypatch.setattr(training, "STRETCH", 2)
     monkeypatch.setattr(training, "CHECKPOINT_EVERY", 2)
-    monkeypatch.setattr(networks, "TOGETHER", 2)
+    monkeypatch.setattr(networks, "STRETCH", 2)
     cell = small(network_cell("Breakout", "full labels", 0, "laptop"), updates=6)
     calm = run_network_cell(cell)
     assert [record["updates"] for record in calm[1:]] == [2, 4, 6]
-    protocol._game.cache_clear()  # another process begins with nothing
     advance, done = training.IqlRun.advance, []
 
     def killed(self, chosen, before):
@@ -166,7 +163,6 @@ def test_an_interrupted_cell_goes_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run_network_cell(cell)
     assert len(list((tmp_path / "training" / cell.key).iterdir())) == 2
-    protocol._game.cache_clear()
     assert run_network_cell(cell) == calm
     assert done == [0, 2, 2, 4]
 

@@ -1,5 +1,6 @@
 """Networks that learn from labels: what the rules mean, what a run remembers, what it refuses."""
 
+import pickle
 from dataclasses import replace
 
 import gymnasium as gym
@@ -8,7 +9,10 @@ import pytest
 
 import agents
 import selectenv
-from selectenv.domains.minatar import GAMES
+from selectenv import registration
+from selectenv.datasets import play
+from selectenv.datasets.pictures import Pictures
+from selectenv.domains.minatar import GAMES, MinAtarWorld
 from selectenv.errors import (
     DatasetError,
     DivergedError,
@@ -41,6 +45,12 @@ def flat_weights(learner, labels):
     return np.concatenate([part.ravel() for network in valued.networks for part in network])
 
 
+def rewarding(data):
+    found = np.zeros(data.n_states, bool)
+    found[data.state[data.hidden_reward != 0]] = True
+    return found
+
+
 def half(data, seed=0):
     return np.random.default_rng(seed).random(data.n_states) < 0.5
 
@@ -69,7 +79,7 @@ def test_training_twice_gives_the_same_weights(data):
 @pytest.mark.parametrize("rule", ["uds", "adapted", "none"])
 @pytest.mark.parametrize("stop", [1, 2, 3])
 def test_going_on_is_the_same_as_never_stopping(data, rule, stop, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "TOGETHER", 4)
+    monkeypatch.setattr(training, "STRETCH", 4)
     monkeypatch.setattr(training, "CHECKPOINT_EVERY", 4)
     labels, pictures = half(data), data.pictures[np.arange(30)]
     calm = PictureLearner(data, rule, SHORT).players(labels)[0].probabilities(pictures)
@@ -83,11 +93,14 @@ def test_going_on_is_the_same_as_never_stopping(data, rule, stop, tmp_path, monk
     learner = PictureLearner(data, rule, SHORT, checkpoints=tmp_path, watch=kill)
     with pytest.raises(KeyboardInterrupt):
         learner.players(labels)
-    again = replace(learner, watch=lambda done, run: seen.append(done), _kept=type(learner._kept)())
+    again = replace(learner, watch=lambda done, run: seen.append(done))
     np.testing.assert_array_equal(again.players(labels)[0].probabilities(pictures), calm)
-    runs = 2 if rule == "adapted" else 1
-    assert seen == [4, 8, 12] * runs  # nothing is done twice
-    third = PictureLearner(data, rule, SHORT, checkpoints=tmp_path, watch=lambda *_: pytest.fail("trained again"))
+    looks = [4, 8, 12] * (2 if rule == "adapted" else 1)
+    looks.insert(stop, looks[stop - 1])  # where it was killed it looks again, and nothing else is done twice
+    assert seen == looks
+    for run in (training.IqlRun, training.CloningRun):
+        monkeypatch.setattr(run, "advance", lambda *_: pytest.fail("trained again"))
+    third = PictureLearner(data, rule, SHORT, checkpoints=tmp_path)
     np.testing.assert_array_equal(third.players(labels)[0].probabilities(pictures), calm)
 
 
@@ -149,24 +162,27 @@ def test_the_adapted_player_clones_where_there_is_no_label(data):
     assert (learned.q[~labels] == 0).all()
     np.testing.assert_array_equal(learned.policy, chances)
     (without,) = PictureLearner(data, "adapted", SHORT).players(np.zeros_like(labels))
-    assert without.valued is None
     np.testing.assert_array_equal(without.probabilities(pictures), without.otherwise.probabilities(pictures))
+    dull = np.zeros_like(labels)
+    dull[np.flatnonzero(data.labelable & ~rewarding(data))[:20]] = True
+    (bored,) = PictureLearner(data, "adapted", SHORT).players(dull)  # every action is worth 0, as for the table
+    np.testing.assert_allclose(bored.probabilities(pictures[dull]), 1 / data.n_actions)
+    table = make_learner(data, "adapted").learn(dull)
+    np.testing.assert_allclose(table.policy[dull], 1 / data.n_actions)
 
 
 def test_labels_that_teach_nothing_cost_nothing(data):
     """UDS with 0 knows rewards of 0 already: labelling only the states with a reward is labelling everything."""
     calls = []
     learner = PictureLearner(data, "uds", SHORT, watch=lambda done, run: calls.append(done))
-    nothing = np.zeros(data.n_states, bool)
+    nothing, telling = np.zeros(data.n_states, bool), rewarding(data)
     assert isinstance(learner.players(nothing)[0], RandomPlayer)
-    rewarding = nothing.copy()
-    rewarding[data.state[data.hidden_reward != 0]] = True
-    assert isinstance(learner.players(~rewarding)[0], RandomPlayer)
-    learned = learner.learn(~rewarding)
+    assert isinstance(learner.players(~telling)[0], RandomPlayer)
+    learned = learner.learn(~telling)
     assert (learned.q == 0).all()
     np.testing.assert_allclose(learned.policy, 1 / data.n_actions)
     assert calls == []
-    assert learner.players(rewarding) is learner.players(~nothing)
+    assert learner.players(telling) is learner.players(~nothing)
     assert calls == [12]
 
 
@@ -213,6 +229,10 @@ def test_many_sets_are_the_sets_one_by_one(data):
     many = selectenv.make_problem("Breakout", **options).performance_many(masks)
     problem = selectenv.make_problem("Breakout", **options)
     assert many.tolist() == [problem.performance(mask) for mask in masks]
+    twice = selectenv.make_problem("Breakout", **options)
+    assert twice.performance(masks[0]) == many[0]
+    assert twice.performance_many(np.concatenate([masks, masks])).tolist() == [*many, *many]
+    assert (twice.evaluator.counts.asked, twice.evaluator.counts.computed) == (7, 3)
     policies = problem.learner.learn_policies(masks)
     assert policies.shape == (3, data.n_states, data.n_actions, 1)
     np.testing.assert_array_equal(policies[1, ..., 0], problem.learn(masks[1]).policy)
@@ -239,11 +259,42 @@ def test_players_need_a_game(data):
         ({"learner": "uds", "updates": 10}, OptionError, "table"),
         ({"learner": "uds", "learner_runs": 2}, OptionError, "table"),
         ({"learner": "iql", "scale": "lapptop"}, OptionError, "Did you mean 'laptop'"),
+        ({"learner": "iql", "checkpoints": 3}, OptionError, "path of a folder"),
+        ({"learner": "iql", "checkpoints": "/proc/nowhere"}, OptionError, "cannot be written"),
     ],
 )
 def test_options_that_make_no_sense(options, error, text):
     with pytest.raises(error, match=text):
         selectenv.make_problem("Breakout", **options)
+
+
+def test_runs_that_train_nothing_are_refused(data):
+    for wrong in ({"updates": 0}, {"batch": 0}, {"rate": 0.0}, {"expectile": 1.0}, {"target_step": 2.0}):
+        with pytest.raises(OptionError):
+            Settings(**wrong)
+    with pytest.raises(UnknownNameError, match="Did you mean 'uds'"):
+        PictureLearner(data, "udss")
+    with pytest.raises(DivergedError):
+        PictureLearner(data, "uds", Settings(updates=1, rate=1e38)).players(np.ones(data.n_states, bool))
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 4), (12, 12, 4), (10, 10, 15), (10, 10)])
+def test_pictures_of_another_shape_are_refused(data, shape):
+    words = np.zeros((data.n_states, -(-int(np.prod(shape)) // 64)), np.uint64)
+    with pytest.raises(DatasetError, match="10 x 10 cells"):
+        PictureLearner(replace(data, pictures=Pictures(words, shape)))
+
+
+def test_a_problem_with_networks_can_be_copied(data):
+    learner = PictureLearner(data, "uds", SHORT, seed=np.int64(3))
+    copied = pickle.loads(pickle.dumps(learner))
+    labels = half(data)
+    np.testing.assert_array_equal(flat_weights(copied, labels), flat_weights(learner, labels))
+
+
+def test_a_world_is_known_by_its_object_too():
+    for game in GAMES:
+        assert registration._published(MinAtarWorld(game)) == selectenv.WORLDS[game].published
 
 
 def test_networks_need_pictures():
@@ -262,12 +313,14 @@ def test_scales_set_the_training(data):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_whole_episode_in_every_game(game):
+def test_a_whole_episode_in_every_game(game, monkeypatch):
     """Choose, refit, train and play, in little, with a strategy that looks at what was learned."""
+    monkeypatch.setattr(play, "GAMES_AT_ONCE", 4)  # long enough to earn something
     env = gym.make(
-        f"RewardSelection-{game}-v0", budget=0.2, dataset_size=600, cache=False, learner="iql", updates=3, rollouts=2
+        f"RewardSelection-{game}-v0", budget=0.5, dataset_size=2_400, cache=False, learner="iql", updates=3, rollouts=2
     )
     base = env.unwrapped
+    assert isinstance(base.problem.learner.players(base.problem.dataset.labelable)[0], GreedyPlayer)
     episode = agents.play(env, agents.make("guided"), seed=0)
     assert len(episode.labels) == base.budget
     assert np.isfinite(episode.performance)
