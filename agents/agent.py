@@ -36,6 +36,8 @@ class Agent(ABC):
 
     name: ClassVar[str]
     taxonomy: ClassVar[Taxonomy]
+    slow: ClassVar[bool] = False
+    """Whether training takes minutes: such strategies are played only where they are asked for by name."""
     training_calls: tuple[int, int] = (0, 0)
     """Evaluator calls that training asked for, and that had to be computed."""
 

@@ -14,6 +14,7 @@ from agents.evolution import EvolutionStrategy
 from agents.exact import Exact
 from agents.guided import Guided, GuidedOnPolicy
 from agents.optuna_search import OptunaSearch
+from agents.sb3_agents import Dqn, MaskablePpo, Ppo, Sb3Agent, load_sb3
 from agents.sequential_greedy import SequentialGreedy
 from agents.swap_search import SwapSearch
 from agents.terminal import Terminal
@@ -45,6 +46,9 @@ AGENTS: dict[str, tuple[type[Agent], dict[str, Any]]] = {
     "brute-force": (BruteForce, {}),
     "reduced-brute-force": (ReducedBruteForce, {}),
     "exact": (Exact, {}),
+    "maskable-ppo": (MaskablePpo, {}),
+    "ppo": (Ppo, {}),
+    "dqn": (Dqn, {}),
 }
 """Name -> class and preset options."""
 
@@ -74,12 +78,14 @@ def make(name: str, **options: Any) -> Agent:
     return agent
 
 
-def load(path: str | os.PathLike[str]) -> TrainedAgent:
-    """Load a trained strategy from the file that `TrainedAgent.save` wrote.
+def load(path: str | os.PathLike[str]) -> TrainedAgent | Sb3Agent:
+    """Load a trained strategy from the file that its `save` wrote; those of Stable-Baselines3 end in .zip.
 
     Raises:
         SavedAgentError: the file is missing, damaged, foreign, or of a strategy that this release has not got.
     """
+    if os.fspath(path).endswith(".zip"):
+        return load_sb3(path, make)
     memory = read_memory(path)
     try:
         agent = make(memory["agent"], **memory["options"])

@@ -9,7 +9,8 @@ import numpy as np
 from agents.agent import Info, Observation, RankingAgent, Taxonomy, open_mask
 from agents.errors import NotTrainedError
 from selectenv.datasets import OfflineDataset
-from selectenv.typing import FloatArray, Int32Array, IntArray
+from selectenv.kernels.graph import steps_from
+from selectenv.typing import FloatArray, IntArray
 from selectenv.wrappers.batch_labels import selection_env
 
 
@@ -41,21 +42,5 @@ class Terminal(RankingAgent):
 
 def steps_to_termination(dataset: OfflineDataset) -> IntArray:
     """Return the fewest observed transitions from each state to one that ended an episode; n where there is no way."""
-    n = dataset.n_states
     first, source, _ = dataset.predecessors
-    steps = np.full(n, n, np.int64)
-    frontier = np.flatnonzero(dataset.termination > 0)
-    distance = 0
-    while len(frontier):
-        steps[frontier] = distance
-        before = np.unique(source[_ranges(first[frontier], first[frontier + 1])])
-        frontier = before[steps[before] == n]
-        distance += 1
-    return steps
-
-
-def _ranges(first: Int32Array, last: Int32Array) -> IntArray:
-    """Return first[0]..last[0]-1, first[1]..last[1]-1, ... as one array."""
-    lengths = (last - first).astype(np.int64)
-    offsets = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.repeat(first.astype(np.int64), lengths) + np.arange(lengths.sum()) - offsets
+    return steps_from(first, source, dataset.termination > 0)

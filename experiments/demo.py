@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.seeds < 1 or not all(1 <= budget <= 31 for budget in options.budgets):
         parser.error("--seeds must be 1 or more, --budgets from 1 to 31")
-    names = options.only or list(agents.AGENTS)
+    names = options.only or [name for name, (kind, _) in agents.AGENTS.items() if not kind.slow]
     curves: dict[str, list[tuple[int, float, float]]] = {name: [] for name in names}
     drawn, rows = {}, []
     best = {budget: best_return(budget) for budget in options.budgets}

@@ -107,7 +107,11 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         if render_mode is not None:
             check_name("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
-        self._marginal, self._test = reward_mode == "marginal", phase == "test"
+        self.marginal, self._test = reward_mode == "marginal", phase == "test"
+        self._options: dict[str, Any] = {
+            "budget": budget, "reward_mode": reward_mode, "phase": phase, "initial_ratio": initial_ratio,
+            "labels_per_refit": labels_per_refit, "occupancy": occupancy, "render_mode": render_mode,
+        }  # fmt: skip
         self._occupancy = check_name("occupancy", occupancy, OCCUPANCIES)
         if not isinstance(problem, SelectionProblem) and not callable(problem):
             raise OptionError(f"the problem must be a SelectionProblem or a function that makes one, not {problem!r}")
@@ -208,6 +212,10 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         """Return which states [n] can still be labelled usefully."""
         return self._open
 
+    def twin(self) -> "RewardSelectionEnv":
+        """Return another environment of the same problem and options, with counts of its own."""
+        return RewardSelectionEnv(self._source or self.problem, **self._options)
+
     @property
     def labels(self) -> IntArray:
         """The numbers of the labelled states, in the order they were labelled."""
@@ -261,7 +269,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
             raise OptionError(
                 f"a problem source must keep the number of states, {len(self.labelled_at)}: it made {problem.n_states}"
             )
-        if self._marginal and not problem.has_performance:
+        if self.marginal and not problem.has_performance:
             raise NoEvaluatorError("marginal rewards need an evaluator and rewards: this problem lacks one of them")
         self.problem = problem.view(self.calls)
         self.problem.evaluator.locked = self._test
@@ -296,9 +304,9 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         reward = 0.0
         if over:
             self.problem.evaluator.locked = False
-        if self._marginal or (over and self.problem.has_performance):
+        if self.marginal or (over and self.problem.has_performance):
             before = 0.0 if self._value is None else self._value
-            if self._value is None or not wasted or not self._marginal:
+            if self._value is None or not wasted or not self.marginal:
                 measure = self.problem.score if over else self.problem.performance
                 self._value = measure(self.labelled_at > 0)
             reward = self._value - before

@@ -28,7 +28,8 @@ def cells(seeds: int, solver: str) -> list[Cell]:
     return [
         Cell(NAME, world, strategy, seed, {"solver": solver, "budget": BUDGETS[world][1]})
         for world in WORLDS
-        for strategy in agents.AGENTS
+        for strategy, (kind, _) in agents.AGENTS.items()
+        if not kind.slow
         for seed in range(1 if strategy in CERTAIN else min(seeds, FEWER.get(strategy, seeds)))
     ]
 

@@ -182,6 +182,17 @@ class OfflineDataset:
         return first.astype(np.int32), source.astype(np.int32), count
 
     @cached_property
+    def successors(self) -> tuple[Int32Array, Int32Array]:
+        """Where states lead: (first [n + 1], state [m]), sorted by the state left; one's own self included."""
+        kinds = self.kinds
+        inside = kinds.next_state >= 0
+        left, entered = np.divmod(
+            np.unique(kinds.state[inside] * self.n_states + kinds.next_state[inside]), self.n_states
+        )
+        first = np.searchsorted(left, np.arange(self.n_states + 1))
+        return first.astype(np.int32), entered.astype(np.int32)
+
+    @cached_property
     def smallest_reward(self) -> float:
         """The smallest reward in the data, which some learners impute."""
         return float(self._rewards().min())

@@ -12,7 +12,15 @@ from agents.errors import NotTrainedError, SavedAgentError
 from selectenv.errors import LabelError, OptionError, PhaseError, UnknownNameError
 from selectenv.wrappers import BatchLabels, OneShot
 
-QUICK = {"optuna": {"trials": 6, "batch": 3}, "swap-search": {"calls": 300}, "exact": {"evaluations": 2000}}
+TINY_PPO = {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"n_steps": 8, "batch_size": 8, "n_epochs": 1}}
+QUICK = {
+    "optuna": {"trials": 6, "batch": 3},
+    "swap-search": {"calls": 300},
+    "exact": {"evaluations": 2000},
+    "maskable-ppo": TINY_PPO,
+    "ppo": TINY_PPO,
+    "dqn": {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"learning_starts": 4, "batch_size": 4}},
+}
 TRAINED = [name for name, (kind, _) in agents.AGENTS.items() if issubclass(kind, agents.TrainedAgent)]
 
 

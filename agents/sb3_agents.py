@@ -1,0 +1,282 @@
+"""maskable-ppo, ppo and dqn: selectors trained by Stable-Baselines3, with the network that fits every world."""
+
+import json
+import os
+import zipfile
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from agents.agent import Info, Observation, RankingAgent, Taxonomy, open_mask
+from agents.errors import NotTrainedError, SavedAgentError
+from agents.selector_view import SelectorView, is_adapted, structure_of_problem
+from agents.state_features import NAMES, Structure, state_features
+from selectenv.atomic import whole_file
+from selectenv.checks import check_int, check_name
+from selectenv.errors import MissingExtraError, OptionError
+from selectenv.typing import FloatArray
+from selectenv.wrappers.batch_labels import selection_env
+
+CARD = "selectenv_card"
+"""Attribute of an SB3 model, and so entry of its file, that says what the weights are."""
+
+
+@dataclass
+class Sb3Agent(RankingAgent):
+    """Learns to label by playing: scores every state and takes the best.
+
+    What it learns serves any number of states and any world, because the network looks at states one by one beside
+    what all of them have in common; how well it serves there is another question.
+    """
+
+    steps: int = 50_000
+    """Of training, in all environments together."""
+    hidden: int = 64
+    """Width of the network."""
+    n_envs: int = 4
+    """Environments played side by side."""
+    normalised: bool = True
+    """Scale rewards so that no label earns 0 and all labels 1."""
+    without: tuple[str, ...] = ()
+    """Figures of a state that are left out; see `agents.state_features.NAMES`."""
+    sb3: dict[str, Any] = field(default_factory=dict)
+    """Options of the SB3 algorithm, on top of ours."""
+
+    taxonomy = Taxonomy(test_loop="closed", training="iterative", evaluator="training")
+    defaults: ClassVar[dict[str, Any]] = {}
+    slow = True
+
+    def __post_init__(self) -> None:
+        """Start untrained."""
+        check_int("steps", self.steps)
+        check_int("hidden", self.hidden, 1, 4096)
+        check_int("n_envs", self.n_envs)
+        self.without = tuple(self.without)
+        for name in self.without:
+            check_name("figure of a state", name, NAMES)
+        self._scorer: Any = None
+        self._model: Any = None
+        self._look: tuple[Structure, int, bool] | None = None
+
+    @abstractmethod
+    def _new_model(self, envs: Any, seed: int, **options: Any) -> Any:
+        """Return a fresh SB3 model for vectorised environments."""
+
+    @abstractmethod
+    def _scorer_of(self, model: Any) -> Any:
+        """Return the network inside a model."""
+
+    def train(
+        self,
+        env: gym.Env[Any, Any] | Sequence[gym.Env[Any, Any]],
+        seed: int = 0,
+        steps: int | None = None,
+        *,
+        callback: Any = None,
+        tensorboard: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Train by playing; what was learned or loaded before is the start.
+
+        Args:
+            env: an environment, of which `n_envs` twins are played, or a list of environments to play as they are.
+            seed: of the network, the episodes and the algorithm's chance.
+            steps: instead of the agent's own number of steps.
+            callback: an SB3 callback, or a list of them.
+            tensorboard: folder to log training to.
+
+        Raises:
+            OptionError: no environment of reward selection, or no steps.
+            MissingExtraError: Stable-Baselines3 is not installed.
+        """
+        total = check_int("steps", self.steps if steps is None else steps)
+        given = [env] if isinstance(env, gym.Env) else list(env)
+        if not given:
+            raise OptionError("there is no environment to train on")
+        inner = [selection_env(one) for one in given]
+        played: list[gym.Env[Any, Any]] = list(given)
+        if isinstance(env, gym.Env) and self.n_envs > 1:
+            played = [one.twin() for one in inner for _ in range(self.n_envs)]
+        counted = [selection_env(one).calls for one in played]
+        before = [(calls.asked + calls.scored, calls.computed) for calls in counted]
+        views = [SelectorView(one, without=self.without, normalised=self.normalised) for one in played]
+        model = self._new_model(_vectorised(views), check_int("seed", seed, 0), tensorboard_log=tensorboard)
+        if self._scorer is not None:
+            self._scorer_of(model).load_state_dict(self._scorer.state_dict())
+        setattr(model, CARD, self._card())
+        model.learn(total, callback=callback)
+        self._model, self._scorer = model, self._scorer_of(model)
+        self._scorer.eval()
+        asked = sum(calls.asked + calls.scored - b[0] for calls, b in zip(counted, before, strict=True))
+        computed = sum(calls.computed - b[1] for calls, b in zip(counted, before, strict=True))
+        self.training_calls = asked, max(computed, 0)
+
+    def evaluation(self, env: gym.Env[Any, Any], every: int, episodes: int = 5) -> Any:
+        """Return an SB3 callback that plays greedily on a twin of ``env`` every so many steps of each environment."""
+        from stable_baselines3.common.callbacks import EvalCallback
+
+        views = _vectorised([SelectorView(selection_env(env).twin(), without=self.without)])
+        return EvalCallback(
+            views, eval_freq=check_int("every", every), n_eval_episodes=check_int("episodes", episodes), verbose=0
+        )
+
+    def begin(self, env: gym.Env[Any, Any]) -> None:
+        """Look at the data of the environment.
+
+        Raises:
+            NotTrainedError: nothing was learned yet.
+        """
+        if self._scorer is None:
+            raise NotTrainedError(f"{self.name} has learned nothing yet: call agent.train(env) first, or load one")
+        inner = selection_env(env)
+        self._look = structure_of_problem(inner), inner.budget, is_adapted(inner)
+
+    def scores(self, obs: Observation, info: Info) -> FloatArray:
+        """Return what the network thinks of each state."""
+        if self._look is None:
+            raise NotTrainedError(f"{self.name} does not know the data yet: call agent.begin(env) after reset")
+        import torch
+
+        structure, budget, adapted = self._look
+        figures = state_features(obs, info, structure, budget=budget, adapted=adapted, without=self.without)
+        with torch.no_grad():
+            found = self._scorer(torch.from_numpy(figures)[None])[0][0].numpy().astype(np.float64)
+        return np.where(open_mask(info), found, np.nan)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the model as Stable-Baselines3 does; the file is there whole or not at all."""
+        if self._model is None:
+            raise NotTrainedError(f"{self.name} has nothing to save: call agent.train(env) first")
+        with whole_file(path) as file:
+            self._model.save(file)
+        return Path(path)
+
+    def _card(self) -> dict[str, Any]:
+        return {"agent": self.name, "hidden": self.hidden, "without": list(self.without), "figures": list(NAMES)}
+
+
+@dataclass
+class MaskablePpo(Sb3Agent):
+    """Proximal policy optimisation that never tries a state twice (sb3-contrib)."""
+
+    name = "maskable-ppo"
+    defaults: ClassVar[dict[str, Any]] = {
+        "n_steps": 256, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3, "gamma": 1.0, "ent_coef": 0.01,
+    }  # fmt: skip
+
+    def _new_model(self, envs: Any, seed: int, **options: Any) -> Any:
+        from agents.sb3_maskable import MaskablePPO, MaskableScorerPolicy
+
+        options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, **options, **self.sb3}
+        return MaskablePPO(MaskableScorerPolicy, envs, seed=seed, device="cpu", **options)
+
+    def evaluation(self, env: gym.Env[Any, Any], every: int, episodes: int = 5) -> Any:
+        """Return an SB3 callback that plays greedily, with masks; see `Sb3Agent.evaluation`."""
+        from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
+
+        views = _vectorised([SelectorView(selection_env(env).twin(), without=self.without)])
+        return MaskableEvalCallback(
+            views, eval_freq=check_int("every", every), n_eval_episodes=check_int("episodes", episodes), verbose=0
+        )
+
+    def _scorer_of(self, model: Any) -> Any:
+        return model.policy.mlp_extractor.scorer
+
+
+@dataclass
+class Ppo(Sb3Agent):
+    """Proximal policy optimisation; it must learn by itself that a second label of a state is wasted."""
+
+    name = "ppo"
+    defaults = MaskablePpo.defaults
+
+    def _new_model(self, envs: Any, seed: int, **options: Any) -> Any:
+        from stable_baselines3 import PPO
+
+        from agents.sb3_policies import ScorerPolicy
+
+        options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, **options, **self.sb3}
+        return PPO(ScorerPolicy, envs, seed=seed, device="cpu", **options)
+
+    def _scorer_of(self, model: Any) -> Any:
+        return model.policy.mlp_extractor.scorer
+
+
+@dataclass
+class Dqn(Sb3Agent):
+    """Deep Q-learning: the scores are action values."""
+
+    name = "dqn"
+    defaults: ClassVar[dict[str, Any]] = {
+        "learning_rate": 1e-3, "buffer_size": 20_000, "learning_starts": 500, "batch_size": 64, "gamma": 1.0,
+        "train_freq": 4, "target_update_interval": 500, "exploration_fraction": 0.3,
+    }  # fmt: skip
+
+    def _new_model(self, envs: Any, seed: int, **options: Any) -> Any:
+        from stable_baselines3 import DQN
+
+        from agents.sb3_policies import ScorerDqnPolicy
+
+        options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, **options, **self.sb3}
+        return DQN(ScorerDqnPolicy, envs, seed=seed, device="cpu", **options)
+
+    def _scorer_of(self, model: Any) -> Any:
+        return model.policy.q_net.q_net.scorer
+
+
+def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
+    """Load a strategy from the file that `Sb3Agent.save` wrote; only plain text and tensors of it are read.
+
+    Args:
+        path: the file.
+        make: makes an agent by name and options.
+
+    Raises:
+        SavedAgentError: the file is missing, damaged, foreign, or of another network.
+    """
+    name = os.fspath(path)
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError(f"this strategy needs torch ({error}): pip install 'selectenv[meta]'") from error
+    try:
+        with zipfile.ZipFile(path) as archive:
+            card = json.loads(archive.read("data"))[CARD]
+            with archive.open("policy.pth") as file:
+                weights = torch.load(file, map_location="cpu", weights_only=True)
+        agent = make(card["agent"], hidden=card["hidden"], without=tuple(card["without"]))
+        if card["figures"] != list(NAMES) or not isinstance(agent, Sb3Agent):
+            raise ValueError("it is a network of other figures")
+        agent._scorer = scorer_from(weights, card["hidden"])
+    except FileNotFoundError:
+        raise SavedAgentError(f"there is no saved strategy {name!r}") from None
+    except MissingExtraError:
+        raise
+    except Exception as error:  # damage has many names: zipfile, json, torch and pickle each raise their own
+        raise SavedAgentError(f"{name!r} is damaged, or no selector saved by this project ({error})") from None
+    return agent
+
+
+def scorer_from(weights: dict[str, Any], hidden: int) -> Any:
+    """Return the network out of the weights of an SB3 policy."""
+    from agents.scorer import StateScorer
+
+    scorer = StateScorer(hidden)
+    marks = ("mlp_extractor.scorer.", "q_net.q_net.scorer.")
+    found = {key.removeprefix(mark): value for key, value in weights.items() for mark in marks if key.startswith(mark)}
+    scorer.load_state_dict(found)
+    return scorer.eval()
+
+
+def _vectorised(views: list[SelectorView]) -> Any:
+    try:
+        from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+    except ImportError as error:
+        raise MissingExtraError(
+            f"training selectors needs Stable-Baselines3 ({error}): pip install 'selectenv[meta]'"
+        ) from error
+    return VecMonitor(DummyVecEnv([lambda view=view: view for view in views]))  # type: ignore[misc]
