@@ -1,0 +1,106 @@
+"""learned: a selector that was trained on random worlds and labels in any other, without an evaluator."""
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.agent import Info, Observation, RankingAgent, Taxonomy, open_mask
+from agents.errors import NotTrainedError, SavedAgentError
+from agents.selector_view import is_adapted, structure_of_problem
+from agents.state_features import NAMES, Structure, state_features
+from selectenv.errors import OptionError, WeightsFileError
+from selectenv.typing import Float32Array, FloatArray
+from selectenv.weights import load_weights
+from selectenv.wrappers.batch_labels import selection_env
+
+SHIPPED = Path(__file__).parent / "selectors" / "learned.npz"
+LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
+
+
+@dataclass
+class Learned(RankingAgent):
+    """Scores every state with a small network and takes the best; no torch is needed to play.
+
+    The network saw thousands of random worlds and, in each, what every label would have earned; none of the published
+    worlds was among them. `selectenv train-selector` trains another one.
+    """
+
+    weights: str = ""
+    """File of `selectenv train-selector`; the one that ships with the package if left out."""
+
+    name = "learned"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+
+    def __post_init__(self) -> None:
+        """Read the weights."""
+        if not isinstance(self.weights, str | os.PathLike):
+            raise OptionError(f"weights must be the path of a file, not {self.weights!r}")
+        self._parts, self.card = read_selector(self.weights or SHIPPED)
+        self._without = tuple(self.card["without"])
+        self._look: tuple[Structure, int, bool] | None = None
+
+    def begin(self, env: gym.Env[Any, Any]) -> None:
+        """Look at the data of the environment."""
+        inner = selection_env(env)
+        self._look = structure_of_problem(inner), inner.budget, is_adapted(inner)
+
+    def scores(self, obs: Observation, info: Info) -> FloatArray:
+        """Return what the network thinks of each state."""
+        if self._look is None:
+            raise NotTrainedError("learned does not know the data yet: call agent.begin(env) after reset")
+        structure, budget, adapted = self._look
+        figures = state_features(obs, info, structure, budget=budget, adapted=adapted, without=self._without)
+        return np.where(open_mask(info), score_states(self._parts, figures).astype(np.float64), np.nan)
+
+
+def score_states(parts: dict[str, NDArray[Any]], figures: Float32Array) -> Float32Array:
+    """Return the scores [n] for figures [n, features], as the network of `agents.scorer` gives them."""
+
+    def layer(name: str, inputs: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(inputs @ parts[f"{name}.weight"].T + parts[f"{name}.bias"])
+
+    seen = figures[:, :1]
+    code = np.maximum(layer("encode.2", np.maximum(layer("encode.0", figures), 0)), 0) * seen
+    pool = np.concatenate([code.sum(axis=0) / max(float(seen.sum()), 1.0), code.max(axis=0)])
+    weight, hidden = parts["score.0.weight"], code.shape[1]
+    beside = weight[:, hidden:] @ pool + parts["score.0.bias"]  # the same for all states
+    inner = np.maximum(code @ weight[:, :hidden].T + beside, 0)
+    scores: Float32Array = layer("score.2", inner)[:, 0]
+    return scores
+
+
+def read_selector(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the layers and the card of a selector.
+
+    Raises:
+        SavedAgentError: the file is missing, damaged, or of another network.
+    """
+    try:
+        modified = Path(path).stat().st_mtime_ns
+    except OSError:
+        modified = 0  # reading it says what is wrong
+    return _read(os.fspath(path), modified)
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, _modified: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    try:
+        arrays, card = load_weights(path)
+    except WeightsFileError as error:
+        raise SavedAgentError(str(error)) from None
+    hidden = card.get("hidden")
+    if card.get("figures") != list(NAMES) or not isinstance(hidden, int) or not isinstance(card.get("without"), list):
+        raise SavedAgentError(f"{path!r} is no selector, or one that sees other figures of a state")
+    sizes = ((hidden, len(NAMES)), (hidden, hidden), (hidden, 3 * hidden), (1, hidden))
+    wanted: dict[str, tuple[int, ...]] = {}
+    for name, shape in zip(LAYERS, sizes, strict=True):
+        wanted |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    if {name: array.shape for name, array in arrays.items()} != wanted:
+        raise SavedAgentError(f"{path!r} holds a network of another shape")
+    return arrays, card

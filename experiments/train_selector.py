@@ -1,0 +1,313 @@
+"""Train a selector that labels in any world: it learns, on random worlds, to foresee what each label would earn.
+
+In training the evaluator may be asked for everything. At every decision of an episode the teacher tries each state that
+could be labelled next, and the student, who sees no reward but those of its labels, learns to put its probability where
+the teacher saw the return rise. The student itself plays most decisions, so it learns from the situations that it
+brings about (DAgger, Ross et al. 2011, https://arxiv.org/abs/1011.0686). Afterwards it needs no evaluator, in worlds it
+never saw.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import agents
+from agents.progress import progress
+from agents.selector_view import is_adapted, structure_of_problem
+from agents.state_features import NAMES, state_features
+from selectenv.checks import check_int, check_real
+from selectenv.env import RewardSelectionEnv
+from selectenv.errors import MissingExtraError, WeightsFileError
+from selectenv.event_log import EventLog
+from selectenv.problem import SelectionProblem
+from selectenv.random_problems import RandomProblems
+from selectenv.rendering import draw_figure
+from selectenv.streams import generator
+from selectenv.typing import Float32Array, FloatArray
+from selectenv.weights import load_weights, save_weights
+
+try:
+    import torch
+    from torch.nn import functional
+
+    from agents.scorer import StateScorer
+except ImportError as error:
+    raise MissingExtraError(f"training selectors needs torch ({error}): pip install 'selectenv[meta]'") from error
+
+SIDE_BY_SIDE = 32
+"""Episodes that are played at once."""
+BUFFER = 20_000
+"""Decisions that are learned from again."""
+LONGEST = 40
+"""Decisions of an episode at most."""
+BUDGETS = (0.05, 0.95)
+HELD_OUT, HELD_OUT_SHARE = 48, 0.3
+"""Worlds that progress is measured in, and the share of their states that is labelled."""
+RIVALS = ("guided", "terminal-guided", "sequential-greedy")
+FLAT = 1e-6
+"""Where no label changes the return by more than this share of what labels can change, there is nothing to learn."""
+
+
+@dataclass(frozen=True)
+class SelectorSettings:
+    """How a selector is trained."""
+
+    decisions: int = 300_000
+    hidden: int = 64
+    rate: float = 1e-3
+    """Learning rate; it falls to a tenth."""
+    temperature: float = 0.05
+    """How sharply the teacher prefers the best label: returns are measured as shares of what labels can change."""
+    teacher_share: float = 0.25
+    """Decisions that the teacher makes."""
+    batch: int = 256
+    padding: int = 64
+    """States of the largest worlds."""
+    without: tuple[str, ...] = ()
+    """Figures of a state that are left out."""
+
+    def __post_init__(self) -> None:
+        """Refuse what trains nothing."""
+        check_int("decisions", self.decisions)
+        check_real("the learning rate", self.rate, "(0, inf)")
+        check_real("temperature", self.temperature, "(0, inf)")
+        check_real("teacher_share", self.teacher_share, "[0, 1]")
+        check_int("the size of a batch", self.batch)
+
+
+class _Episode:
+    """One world that is being labelled."""
+
+    def __init__(self, source: RandomProblems, rng: np.random.Generator) -> None:
+        self.env = RewardSelectionEnv(source(rng), BUDGETS)
+        self._obs, self._info = self.env.reset(seed=int(rng.integers(2**31)))
+        problem = self.env.problem
+        self._structure = structure_of_problem(self.env)
+        self._low = problem.score(np.zeros(problem.n_states, bool))
+        self._span = problem.score(problem.dataset.labelable) - self._low
+        self.decisions = 0
+
+    def figures(self, without: tuple[str, ...]) -> Float32Array:
+        """Return what the student sees."""
+        return state_features(
+            self._obs,
+            self._info,
+            self._structure,
+            budget=self.env.budget,
+            adapted=is_adapted(self.env),
+            without=without,
+        )
+
+    def gains(self) -> FloatArray:
+        """Return what each label [n] would change, as a share of what labels can change; NaN where none is possible."""
+        open_states = np.flatnonzero(self.env.action_masks())
+        masks = np.repeat(self.env.labelled_at[None] > 0, len(open_states) + 1, axis=0)
+        masks[np.arange(len(open_states)), open_states] = True
+        returns = self.env.problem.performance_many(masks)
+        out = np.full(self.env.problem.n_states, np.nan)
+        out[open_states] = (returns[:-1] - returns[-1]) / self._span
+        return out
+
+    def step(self, action: int) -> bool:
+        """Label a state; return whether the episode is over."""
+        self._obs, _, over, _, news = self.env.step(action)
+        self._info |= news
+        self.decisions += 1
+        return bool(over) or self.decisions >= LONGEST
+
+
+class SelectorTraining:
+    """A training run: it can be stopped and goes on from its last checkpoint."""
+
+    def __init__(self, settings: SelectorSettings, seed: int, checkpoint: Path | None = None) -> None:
+        """Prepare a run, or take up the one whose checkpoint is there.
+
+        Raises:
+            WeightsFileError: the checkpoint is damaged, or of a run with other settings.
+        """
+        self.settings, self.seed, self._checkpoint = settings, check_int("seed", seed, 0), checkpoint
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.scorer = StateScorer(settings.hidden)
+        self._optimiser = torch.optim.Adam(self.scorer.parameters(), settings.rate)
+        self.done = 0
+        self._figures: list[Float32Array] = []
+        self._targets: list[FloatArray] = []
+        if checkpoint is not None and checkpoint.exists():
+            self._restore(checkpoint)
+        self._sources = [RandomProblems(settings.padding, learner=learner) for learner in ("uds", "adapted")]
+        self._rng = generator(self.seed, "selector", self.done)
+        self._episodes = [self._new_episode() for _ in range(SIDE_BY_SIDE)]
+
+    def advance(self) -> dict[str, float]:
+        """Make one decision in every episode and learn from a batch of decisions; return loss and entropy."""
+        figures = np.stack([episode.figures(self.settings.without) for episode in self._episodes])
+        with torch.no_grad():
+            scores = self.scorer(torch.from_numpy(figures))[0].numpy()
+        for i, episode in enumerate(self._episodes):
+            gains = episode.gains()
+            if np.nanmax(np.abs(gains)) > FLAT:
+                self._figures.append(figures[i])
+                self._targets.append(_soft(gains / self.settings.temperature))
+            chances = _soft(np.where(np.isnan(gains), np.nan, scores[i]))
+            follow = self._rng.random() < self.settings.teacher_share
+            action = int(np.nanargmax(gains)) if follow else int(self._rng.choice(len(chances), p=chances))
+            if episode.step(action):
+                self._episodes[i] = self._new_episode()
+        self.done += SIDE_BY_SIDE
+        del self._figures[:-BUFFER], self._targets[:-BUFFER]
+        return self._learn()
+
+    def save(self) -> None:
+        """Write a checkpoint, whole or not at all."""
+        if self._checkpoint is None:
+            return
+        arrays = {f"net.{name}": value.numpy() for name, value in self.scorer.state_dict().items()}
+        for number, state in self._optimiser.state_dict()["state"].items():
+            arrays |= {f"adam.{number}.{name}": np.asarray(value) for name, value in state.items()}
+        save_weights(self._checkpoint, arrays, {"run": self._identity(), "done": self.done}, compressed=False)
+
+    def _learn(self) -> dict[str, float]:
+        if len(self._figures) < self.settings.batch:
+            return {}
+        at = self._rng.integers(len(self._figures), size=self.settings.batch)
+        figures = torch.from_numpy(np.stack([self._figures[i] for i in at]))
+        targets = torch.from_numpy(np.stack([self._targets[i] for i in at]).astype(np.float32))
+        scores = self.scorer(figures)[0].masked_fill(figures[:, :, NAMES.index("open")] < 0.5, -1e9)
+        logs = functional.log_softmax(scores, dim=1)
+        loss = -(targets * logs).sum(dim=1).mean()
+        for group in self._optimiser.param_groups:
+            group["lr"] = self.settings.rate * (1 - 0.9 * min(self.done / self.settings.decisions, 1))
+        self._optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimiser.step()
+        with torch.no_grad():
+            entropy = -(logs.exp() * logs).sum(dim=1).mean()
+        return {"train/loss": float(loss.detach()), "train/entropy": float(entropy)}
+
+    def _new_episode(self) -> _Episode:
+        return _Episode(self._sources[int(self._rng.integers(len(self._sources)))], self._rng)
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "seed": self.seed,
+            **asdict(self.settings),
+            "without": list(self.settings.without),
+            "figures": list(NAMES),
+        }
+
+    def _restore(self, path: Path) -> None:
+        arrays, card = load_weights(path)
+        if card.get("run") != self._identity():
+            raise WeightsFileError(f"{path} is a checkpoint of another run: {card.get('run')}, not {self._identity()}")
+        self.scorer.load_state_dict({k[4:]: torch.from_numpy(v) for k, v in arrays.items() if k.startswith("net.")})
+        state = self._optimiser.state_dict()
+        parameters = len(list(self.scorer.parameters()))
+        names = ("step", "exp_avg", "exp_avg_sq")
+        if any(key.startswith("adam.") for key in arrays):
+            state["state"] = {
+                i: {name: torch.from_numpy(np.asarray(arrays[f"adam.{i}.{name}"])) for name in names}
+                for i in range(parameters)
+            }
+            self._optimiser.load_state_dict(state)
+        self.done = int(card["done"])
+
+
+def _soft(values: FloatArray) -> FloatArray:
+    """Return the softmax over the entries that are numbers."""
+    valid = ~np.isnan(values)
+    share = np.where(valid, np.exp(np.where(valid, values - np.nanmax(values), 0.0)), 0.0)
+    return np.asarray(share / share.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Worlds that training never sees, and what other strategies earn there: 0 is no label, 1 is all of them."""
+
+    problems: tuple[SelectionProblem, ...]
+    budgets: tuple[int, ...]
+    rivals: dict[str, float]
+
+    def measure(self, agent: agents.Agent) -> float:
+        """Return the mean normalised return of a strategy."""
+        return float(
+            np.mean(
+                [_normalised(p, b, agent, i) for i, (p, b) in enumerate(zip(self.problems, self.budgets, strict=True))]
+            )
+        )
+
+
+def held_out(padding: int, worlds: int = HELD_OUT, rivals: tuple[str, ...] = RIVALS) -> HeldOut:
+    """Draw the worlds that progress is measured in; they are always the same."""
+    source, rng = RandomProblems(padding), generator(0, "held-out worlds")
+    problems = tuple(source(rng) for _ in range(worlds))
+    budgets = tuple(max(1, int(HELD_OUT_SHARE * problem.counted)) for problem in problems)
+    found = HeldOut(problems, budgets, {})
+    return HeldOut(problems, budgets, {name: found.measure(agents.make(name)) for name in rivals})
+
+
+def _normalised(problem: SelectionProblem, budget: int, agent: agents.Agent, seed: int) -> float:
+    env = RewardSelectionEnv(problem, budget)
+    agent.train(env, seed)
+    low = problem.score(np.zeros(problem.n_states, bool))
+    span = problem.score(problem.dataset.labelable) - low
+    return ((agents.play(env, agent, seed).performance or 0.0) - low) / span
+
+
+def train_selector(
+    path: Path, settings: SelectorSettings, seed: int = 0, *, tensorboard: Path | None = None, looks: int = 20
+) -> dict[str, float]:
+    """Train a selector and write it to ``path``; run again to go on where it stopped.
+
+    Args:
+        path: the file to write, for `agents.make("learned", weights=path)`.
+        settings: how to train.
+        seed: of the network and the worlds.
+        tensorboard: folder to log to.
+        looks: how often to measure and to write a checkpoint.
+
+    Returns:
+        The last figures: normalised return on held-out worlds, and those of its rivals.
+    """
+    checkpoint = path.with_suffix(".checkpoint.npz")
+    run = SelectorTraining(settings, seed, checkpoint)
+    worlds = held_out(settings.padding)
+    log = EventLog(tensorboard) if tensorboard is not None else None
+    every = max(SIDE_BY_SIDE, settings.decisions // check_int("looks", looks) // SIDE_BY_SIDE * SIDE_BY_SIDE)
+    figures: dict[str, float] = {}
+    rounds = range(run.done, settings.decisions, SIDE_BY_SIDE)
+    for _ in progress(rounds, len(rounds), "training"):
+        figures |= run.advance()
+        if run.done % every == 0 or run.done >= settings.decisions:
+            save_selector(run, path)
+            run.save()
+            agent = agents.make("learned", weights=str(path))
+            mean = worlds.measure(agent)
+            figures |= {"held-out/return": mean, **{f"gap to/{n}": r - mean for n, r in worlds.rivals.items()}}
+            if log is not None:
+                log.scalars(run.done, figures)
+                log.picture(run.done, "selection", _drawn(worlds, agent))
+                log.flush()
+    if log is not None:
+        log.close()
+    checkpoint.unlink(missing_ok=True)
+    return {"held-out/return": worlds.measure(agents.make("learned", weights=str(path))), **worlds.rivals}
+
+
+def save_selector(run: SelectorTraining, path: Path) -> None:
+    """Write what a selector needs to play: layers and a card."""
+    arrays = {k: v.numpy() for k, v in run.scorer.state_dict().items() if not k.startswith("judge")}
+    card = {
+        "hidden": run.settings.hidden, "without": list(run.settings.without), "figures": list(NAMES), "seed": run.seed,
+        "decisions": run.done, "settings": {**asdict(run.settings), "without": list(run.settings.without)},
+    }  # fmt: skip
+    save_weights(path, arrays, card)
+
+
+def _drawn(worlds: HeldOut, agent: agents.Agent) -> Any:
+    """Draw what the selector labels in the first held-out world."""
+    env = RewardSelectionEnv(worlds.problems[0], worlds.budgets[0])
+    agents.play(env, agent)
+    return draw_figure(env.problem, env.labelled_at, env.budget)
