@@ -8,6 +8,7 @@ from agents.agent import Taxonomy, gumbel_top_k
 from agents.trained import Found, TrainedAgent, Training
 from selectenv.checks import check_int
 from selectenv.streams import generator
+from selectenv.typing import IntArray
 
 
 @dataclass
@@ -27,10 +28,14 @@ class BestOf(TrainedAgent):
 
     def search(self, training: Training) -> Found:
         """Draw, evaluate, keep."""
-        rng = generator(training.seed, "selection", self.name)
-        visits, open_states = training.problem.dataset.visitation, np.zeros(training.n_states, bool)
-        open_states[training.candidates] = True
-        sets = np.stack([gumbel_top_k(visits, open_states, training.budget, rng) for _ in range(self.m)])
+        sets = self.draw(training)
         returns = training.evaluate(sets)
         best = int(returns.argmax())
         return Found(training.by_visitation(sets[best]), float(returns[best]), {"returns": returns.tolist()})
+
+    def draw(self, training: Training) -> IntArray:
+        """Return the sets [m, labels] to try; more of them begin with the same ones."""
+        rng = generator(training.seed, "selection", self.name)
+        visits, open_states = training.problem.dataset.visitation, np.zeros(training.n_states, bool)
+        open_states[training.candidates] = True
+        return np.stack([gumbel_top_k(visits, open_states, training.budget, rng) for _ in range(self.m)])

@@ -13,14 +13,24 @@ from typing import Any
 import numpy as np
 
 import agents
+from agents.best_of import BestOf
 from agents.brute_force import rewarding_states
 from experiments.cells import Cell, Record, Result
-from experiments.minatar import FIRST, OPTIONS, SHARES, expert_mark, game_problem, percent
+from experiments.minatar import (
+    FIRST,
+    FRESH_EPISODES,
+    FRESH_SEED,
+    OPTIONS,
+    SHARES,
+    expert_mark,
+    game_problem,
+    percent,
+)
 from selectenv.atomic import whole_file
 from selectenv.datasets.files import cache_folder
 from selectenv.domains.minatar import GAMES
 from selectenv.env import RewardSelectionEnv, number_of_labels
-from selectenv.evaluators import Evaluator
+from selectenv.evaluators import Evaluator, GameReturns
 from selectenv.learners import PictureLearner, make_learner
 from selectenv.learners.players import CloningPlayer, GreedyPlayer
 from selectenv.learners.training import STRETCH, CloningRun, IqlRun, Run
@@ -85,6 +95,8 @@ def run_network_cell(cell: Cell) -> list[Record]:
     if cell.strategy in YARDSTICKS:
         curve = _Curve(task, folder / "curve.json")
         records = [_record(task, np.flatnonzero(task.dataset.labelable), ""), *curve.points]
+    elif cell.strategy == "best-of":
+        records = _best_of(cell, task)
     elif "share" in cell.settings:
         share = cell.settings["share"]
         labels = number_of_labels(share, task.n_states)
@@ -106,6 +118,25 @@ def run_network_cell(cell: Cell) -> list[Record]:
         chosen = agents.play(env, agent, cell.seed).labels
         records = [_record(task, chosen[:labels], percent(share)) for share, labels in budgets.items()]
     shutil.rmtree(folder, ignore_errors=True)
+    return records
+
+
+def _best_of(cell: Cell, task: SelectionProblem) -> list[Record]:
+    """Try sets drawn by visitation; record the best of the first 2, 4, ... also on episodes that chose nothing."""
+    share = cell.settings["share"]
+    env = RewardSelectionEnv(task, number_of_labels(share, task.n_states), labels_per_refit=task.n_states)
+    training = agents.Training(env, cell.seed)
+    sets = BestOf(m=cell.settings["search"]["m"]).draw(training)
+    returns = training.evaluate(sets)
+    engine = task.evaluator.engine
+    assert isinstance(engine, GameReturns)
+    fresh = Evaluator(GameReturns(engine.world, task.dataset, FRESH_EPISODES, FRESH_SEED))
+    assert isinstance(task.learner, PictureLearner)
+    records = []
+    for calls in (2**k for k in range(1, len(sets).bit_length()) if 2**k <= len(sets)):
+        best = int(returns[:calls].argmax())
+        lasting = fresh.player_return(task.learner.players(task.mask(sets[best])))
+        records.append({**_record(task, sets[best], percent(share)), "asked": calls, "fresh": lasting})
     return records
 
 

@@ -129,11 +129,15 @@ def test_closed_loops_refit_and_are_scored_on_the_way(monkeypatch):
 
 
 def test_a_search_counts_its_calls():
-    cell, other = (c for c in laptop(STUDIES["minatar-cost"]) if c.strategy == "best-of")
-    assert (training_runs(cell), training_runs(other)) == (4, 8)
-    (record,) = run_network_cell(small(cell))
-    assert record["asked"] == 2
-    assert record["labels"] == "60 %"
+    (cell,) = (c for c in laptop(STUDIES["minatar-cost"]) if c.strategy == "best-of")
+    assert training_runs(cell) == 8
+    few = small(cell)
+    few.settings["search"]["m"] = 5
+    records = run_network_cell(few)
+    assert [record["asked"] for record in records] == [2, 4]
+    assert records[1]["return"] >= records[0]["return"]
+    assert {record["labels"] for record in records} == {"60 %"}
+    assert all(np.isfinite(record["fresh"]) for record in records)
 
 
 def test_strategies_may_choose_with_the_table():
