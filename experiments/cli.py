@@ -8,7 +8,7 @@ from pathlib import Path
 import agents
 import selectenv
 from agents.errors import SearchLimitError
-from experiments import bench, demo, report
+from experiments import bench, demo, report, selector_commands
 from experiments.best_known import best_known, update
 from experiments.cells import Cell
 from experiments.expert_cards import cards_table, curves
@@ -37,6 +37,7 @@ EXAMPLES = """examples:
   selectenv show CliffWalk --labels 12            what the strategies label, drawn
   selectenv train-expert Breakout                 train the expert behind a MinAtar game's data
   selectenv experts                               what the shipped experts earn, and how they learned
+  selectenv train-selector --decisions 50000      train a network that labels in worlds it never saw
   selectenv best CliffWalk                        the best label sets known, and what is proved of them
 """
 
@@ -115,6 +116,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--out", type=Path, default=Path("out/experts"), help="folder (default: out/experts)")
     command = add("experts", _experts, "show the experts that ship with the package, and draw how they learned")
     command.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture (default: out)")
+    selector_commands.add_to(add)
     command = add("best", _best, "show the best label sets known in a world")
     command.add_argument("world", help="a world, or all")
     command.add_argument("--learner", choices=("uds", "adapted"), help="only this learner")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import agents
+from agents.learned import Learned
 from agents.progress import progress
 from agents.selector_view import is_adapted, structure_of_problem
 from agents.state_features import NAMES, state_features
@@ -204,14 +205,11 @@ class SelectorTraining:
             raise WeightsFileError(f"{path} is a checkpoint of another run: {card.get('run')}, not {self._identity()}")
         self.scorer.load_state_dict({k[4:]: torch.from_numpy(v) for k, v in arrays.items() if k.startswith("net.")})
         state = self._optimiser.state_dict()
-        parameters = len(list(self.scorer.parameters()))
-        names = ("step", "exp_avg", "exp_avg_sq")
-        if any(key.startswith("adam.") for key in arrays):
-            state["state"] = {
-                i: {name: torch.from_numpy(np.asarray(arrays[f"adam.{i}.{name}"])) for name in names}
-                for i in range(parameters)
-            }
-            self._optimiser.load_state_dict(state)
+        for key, value in arrays.items():
+            if key.startswith("adam."):
+                _, number, name = key.split(".")
+                state["state"].setdefault(int(number), {})[name] = torch.from_numpy(np.asarray(value))
+        self._optimiser.load_state_dict(state)
         self.done = int(card["done"])
 
 
@@ -262,7 +260,7 @@ def train_selector(
     """Train a selector and write it to ``path``; run again to go on where it stopped.
 
     Args:
-        path: the file to write, for `agents.make("learned", weights=path)`.
+        path: the file to write, for `agents.learned.Learned(path)`.
         settings: how to train.
         seed: of the network and the worlds.
         tensorboard: folder to log to.
@@ -283,7 +281,7 @@ def train_selector(
         if run.done % every == 0 or run.done >= settings.decisions:
             save_selector(run, path)
             run.save()
-            agent = agents.make("learned", weights=str(path))
+            agent = Learned(str(path))
             mean = worlds.measure(agent)
             figures |= {"held-out/return": mean, **{f"gap to/{n}": r - mean for n, r in worlds.rivals.items()}}
             if log is not None:
@@ -293,7 +291,7 @@ def train_selector(
     if log is not None:
         log.close()
     checkpoint.unlink(missing_ok=True)
-    return {"held-out/return": worlds.measure(agents.make("learned", weights=str(path))), **worlds.rivals}
+    return {"held-out/return": worlds.measure(Learned(str(path))), **worlds.rivals}
 
 
 def save_selector(run: SelectorTraining, path: Path) -> None:
