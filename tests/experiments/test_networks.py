@@ -130,7 +130,7 @@ def test_closed_loops_refit_and_are_scored_on_the_way(monkeypatch):
 
 def test_a_search_counts_its_calls():
     (cell,) = (c for c in laptop(STUDIES["minatar-cost"]) if c.strategy == "best-of")
-    assert training_runs(cell) == 8
+    assert training_runs(cell) == 4
     few = small(cell)
     few.settings["search"]["m"] = 5
     records = run_network_cell(few)
