@@ -19,7 +19,6 @@ from selectenv.typing import Float32Array, FloatArray
 from selectenv.weights import load_weights
 from selectenv.wrappers.batch_labels import selection_env
 
-SHIPPED = Path(__file__).parent / "selectors" / "learned.npz"
 LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
 
 
@@ -27,12 +26,12 @@ LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
 class Learned(RankingAgent):
     """Scores every state with a small network and takes the best; no torch is needed to play.
 
-    The network saw thousands of random worlds and, in each, what every label would have earned; none of the published
-    worlds was among them. `selectenv train-selector` trains another one.
+    `selectenv train-selector` makes the network, from random worlds and what every label would have earned in them;
+    none of the published worlds is among those.
     """
 
-    weights: str = ""
-    """File of `selectenv train-selector`; the one that ships with the package if left out."""
+    weights: str
+    """File of `selectenv train-selector`."""
 
     name = "learned"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
@@ -41,7 +40,7 @@ class Learned(RankingAgent):
         """Read the weights."""
         if not isinstance(self.weights, str | os.PathLike):
             raise OptionError(f"weights must be the path of a file, not {self.weights!r}")
-        self._parts, self.card = read_selector(self.weights or SHIPPED)
+        self._parts, self.card = read_selector(self.weights)
         self._without = tuple(self.card["without"])
         self._look: tuple[Structure, int, bool] | None = None
 

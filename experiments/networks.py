@@ -26,6 +26,7 @@ from experiments.minatar import (
     game_problem,
     percent,
 )
+from experiments.study import Study
 from selectenv.atomic import whole_file
 from selectenv.datasets.files import cache_folder
 from selectenv.domains.minatar import GAMES
@@ -221,3 +222,13 @@ def cpu_hours(cells: Iterable[Cell]) -> float:
 def of_game(results: list[Result], game: str) -> list[Result]:
     """Return the results of one game."""
     return [result for result in results if result.cell.world == game]
+
+
+def network_study(
+    name: str, question: str | None, cells: Any, rows: Any, figures: Any, place: int, findings: Any
+) -> Study:
+    """Return a study over cells of the pool: at the laptop's scale unless another is asked for, its cost said first."""
+    return Study(
+        name, question or "", cells, run_network_cell, rows, SEEDS, figures, place=place, solvers=("exact",),
+        findings=findings, scales=("laptop",), cpu_hours=cpu_hours,
+    )  # fmt: skip

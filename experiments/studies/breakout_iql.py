@@ -11,9 +11,9 @@ from scipy.stats import spearmanr
 
 from experiments.cells import Cell, Result
 from experiments.figures import new_figure
-from experiments.minatar import HEURISTICS, figures_by_cell, game_rows
-from experiments.networks import FEW, OPEN, SEEDS, cpu_hours, heuristic_cells, network_cell, run_network_cell
-from experiments.study import Row, Study
+from experiments.minatar import HEURISTICS, figures_by_cell, game_rows, played
+from experiments.networks import FEW, OPEN, heuristic_cells, network_cell, network_study
+from experiments.study import Row
 from selectenv.datasets.play import SCALES
 
 NAME, WORLD = "breakout-iql", "Breakout"
@@ -83,7 +83,7 @@ def _budgets(keys: list[tuple[str, str]]) -> list[str]:
 def figures(results: list[Result]) -> dict[str, Any]:
     """Draw the network's return against the table's, a point a strategy and budget."""
     found = {}
-    for scale in dict.fromkeys(result.cell.settings["variant"] for result in results):
+    for scale in played(results):
         names, table, network = pairs(results, scale)
         if not names:
             continue
@@ -98,7 +98,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return found
 
 
-STUDY = Study(
-    NAME, __doc__, cells, run_network_cell, rows, SEEDS, figures, place=33, solvers=("exact",), findings=findings,
-    scales=("laptop",), cpu_hours=cpu_hours,
-)  # fmt: skip
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 33, findings)

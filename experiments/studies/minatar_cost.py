@@ -11,17 +11,15 @@ import numpy as np
 
 from experiments.cells import Cell, Record, Result
 from experiments.figures import new_figure
-from experiments.minatar import minatar_table, percent
+from experiments.minatar import minatar_table, percent, played
 from experiments.networks import (
     CLOSED,
     OPEN,
-    SEEDS,
-    cpu_hours,
     network_cell,
-    run_network_cell,
+    network_study,
 )
 from experiments.statistics import summarise
-from experiments.study import Row, Study
+from experiments.study import Row
 from selectenv.datasets.play import SCALES
 
 NAME, WORLD, SHARE = "minatar-cost", "Seaquest", 0.60
@@ -81,7 +79,7 @@ def findings(rows: list[Row]) -> list[str]:
 def figures(results: list[Result]) -> dict[str, Any]:
     """Draw return against evaluator calls."""
     found = {}
-    for scale in dict.fromkeys(result.cell.settings["variant"] for result in results):
+    for scale in played(results):
         picture = new_figure(7, 4)
         axes = picture.add_subplot()
         for (mine, strategy, calls), records in points(results).items():
@@ -102,7 +100,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return found
 
 
-STUDY = Study(
-    NAME, __doc__, cells, run_network_cell, rows, SEEDS, figures, place=32, solvers=("exact",), findings=findings,
-    scales=("laptop",), cpu_hours=cpu_hours,
-)  # fmt: skip
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 32, findings)

@@ -5,9 +5,15 @@ from typing import Any
 import numpy as np
 
 from experiments.cells import Cell, Result
-from experiments.minatar import curves_figure, game_rows, mean_of, minatar_table
-from experiments.networks import REASON, SEEDS, cpu_hours, heuristic_cells, network_cell, of_game, run_network_cell
-from experiments.study import Row, Study
+from experiments.minatar import curves_figure, game_rows, mean_of, minatar_table, played
+from experiments.networks import (
+    REASON,
+    heuristic_cells,
+    network_cell,
+    network_study,
+    of_game,
+)
+from experiments.study import Row
 from selectenv.datasets.play import SCALES
 from selectenv.domains.minatar import GAMES
 
@@ -68,12 +74,9 @@ def figures(results: list[Result]) -> dict[str, Any]:
     found = {}
     for game in GAMES:
         mine = of_game(results, game)
-        for scale in dict.fromkeys(result.cell.settings["variant"] for result in mine):
+        for scale in played(mine):
             found[f"Heuristics in {game}, networks: {scale}"] = curves_figure(mine, scale)
     return found
 
 
-STUDY = Study(
-    NAME, __doc__, cells, run_network_cell, rows, SEEDS, figures, place=30, solvers=("exact",), findings=findings,
-    scales=("laptop",), cpu_hours=cpu_hours,
-)  # fmt: skip
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 30, findings)

@@ -11,19 +11,17 @@ import numpy as np
 
 from experiments.cells import Cell, Result
 from experiments.figures import new_figure
-from experiments.minatar import game_rows, mean_of, minatar_table
+from experiments.minatar import game_rows, mean_of, minatar_table, played
 from experiments.networks import (
     REASON,
-    SEEDS,
     YARDSTICKS,
-    cpu_hours,
     heuristic_cells,
     network_cell,
+    network_study,
     of_game,
-    run_network_cell,
 )
 from experiments.statistics import summarise
-from experiments.study import Row, Study
+from experiments.study import Row
 from selectenv.datasets.play import SCALES
 from selectenv.domains.minatar import GAMES
 
@@ -71,7 +69,7 @@ def findings(rows: list[Row]) -> list[str]:
 def figures(results: list[Result]) -> dict[str, Any]:
     """Draw learning curves, a panel a game."""
     found = {}
-    for scale in dict.fromkeys(result.cell.settings["variant"] for result in results):
+    for scale in played(results):
         found[f"Return against updates, all states labelled: {scale}"] = learning_figure(results, scale)
     return found
 
@@ -104,7 +102,4 @@ def learning_figure(results: list[Result], scale: str) -> Any:
     return picture
 
 
-STUDY = Study(
-    NAME, __doc__, cells, run_network_cell, rows, SEEDS, figures, place=31, solvers=("exact",), findings=findings,
-    scales=("laptop",), cpu_hours=cpu_hours,
-)  # fmt: skip
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 31, findings)

@@ -7,6 +7,7 @@ never among them.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -259,12 +260,8 @@ KINDS: dict[str, Callable[[np.random.Generator, int], TabularWorld]] = {
 }
 
 
+@cache
 def _published() -> frozenset[str]:
     """Return the fingerprints of the published worlds."""
-    if not _PUBLISHED:
-        made = (graph(), tree(), two_rooms(), two_rooms_trap(), frozen_lake(), cliff_walk())
-        _PUBLISHED.update(world.fingerprint for world in made)
-    return frozenset(_PUBLISHED)
-
-
-_PUBLISHED: set[str] = set()
+    made = (graph(), tree(), two_rooms(), two_rooms_trap(), frozen_lake(), cliff_walk())
+    return frozenset(world.fingerprint for world in made)
