@@ -117,12 +117,15 @@ class Sb3Agent(RankingAgent):
 
     def evaluation(self, env: gym.Env[Any, Any], every: int, episodes: int = 5) -> Any:
         """Return an SB3 callback that plays greedily on a twin of ``env`` every so many steps of each environment."""
+        views = _vectorised([SelectorView(selection_env(env).twin(), without=self.without)])
+        every, episodes = check_int("every", every), check_int("episodes", episodes)
+        return self._callback()(views, eval_freq=every, n_eval_episodes=episodes, verbose=0)
+
+    def _callback(self) -> Any:
+        """Return SB3's class of callbacks that evaluate."""
         from stable_baselines3.common.callbacks import EvalCallback
 
-        views = _vectorised([SelectorView(selection_env(env).twin(), without=self.without)])
-        return EvalCallback(
-            views, eval_freq=check_int("every", every), n_eval_episodes=check_int("episodes", episodes), verbose=0
-        )
+        return EvalCallback
 
     def begin(self, env: gym.Env[Any, Any]) -> None:
         """Look at the data of the environment.
@@ -174,14 +177,10 @@ class MaskablePpo(Sb3Agent):
         options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, **options, **self.sb3}
         return MaskablePPO(MaskableScorerPolicy, envs, seed=seed, device="cpu", **options)
 
-    def evaluation(self, env: gym.Env[Any, Any], every: int, episodes: int = 5) -> Any:
-        """Return an SB3 callback that plays greedily, with masks; see `Sb3Agent.evaluation`."""
+    def _callback(self) -> Any:
         from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
 
-        views = _vectorised([SelectorView(selection_env(env).twin(), without=self.without)])
-        return MaskableEvalCallback(
-            views, eval_freq=check_int("every", every), n_eval_episodes=check_int("episodes", episodes), verbose=0
-        )
+        return MaskableEvalCallback
 
     def _scorer_of(self, model: Any) -> Any:
         return model.policy.mlp_extractor.scorer
