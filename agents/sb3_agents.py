@@ -108,6 +108,8 @@ class Sb3Agent(RankingAgent):
         if self._scorer is not None:
             self._scorer_of(model).load_state_dict(self._scorer.state_dict())
         setattr(model, CARD, self._card())
+        if tensorboard is None:
+            model.set_logger(_silence())
         model.learn(total, callback=callback)
         self._model, self._scorer = model, self._scorer_of(model)
         self._scorer.eval()
@@ -269,6 +271,13 @@ def scorer_from(weights: dict[str, Any], hidden: int) -> Any:
     found = {key.removeprefix(mark): value for key, value in weights.items() for mark in marks if key.startswith(mark)}
     scorer.load_state_dict(found)
     return scorer.eval()
+
+
+def _silence() -> Any:
+    """Return a logger that writes nowhere; SB3's own would leave an empty folder behind."""
+    from stable_baselines3.common.logger import Logger
+
+    return Logger(None, [])
 
 
 def _vectorised(views: list[SelectorView]) -> Any:

@@ -128,6 +128,8 @@ def _grid(rng: np.random.Generator, n: int) -> TabularWorld:
         at = int(rng.integers(2, columns - 2))
         wall[:, at] = True
         wall[int(rng.integers(rows)), at] = False
+    if (~wall).sum() < SMALLEST:
+        wall[:] = False
     cells = np.argwhere(~wall)[:, ::-1]  # x, y
     number = {(int(x), int(y)): i for i, (x, y) in enumerate(cells)}
     kinds = np.full(len(cells), "", dtype="<U5")

@@ -153,3 +153,10 @@ def test_a_pair_of_shares_in_a_world_of_ones_own():
     assert min(budgets) < 10
     assert max(budgets) > 20
     assert budgets == [env.reset(seed=seed)[1]["budget"] for seed in range(20)]
+
+
+def test_the_smallest_grids_have_room():
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        world = KINDS["grid"](rng, 8)  # walls, goals and dangers may not take every cell
+        assert np.isclose(world.start.sum(), 1.0)
