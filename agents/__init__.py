@@ -2,6 +2,7 @@
 
 from agents.agent import Agent, RankingAgent, SamplingAgent, Taxonomy
 from agents.play import Episode, play
+from agents.sb3_agents import Sb3Agent
 from agents.table import AGENTS, load, make
 from agents.trained import Found, TrainedAgent, Training
 
@@ -12,6 +13,7 @@ __all__ = [
     "Found",
     "RankingAgent",
     "SamplingAgent",
+    "Sb3Agent",
     "Taxonomy",
     "TrainedAgent",
     "Training",

@@ -6,32 +6,35 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.agent import Info, Observation, RankingAgent, Taxonomy, open_mask
-from agents.errors import NotTrainedError, SavedAgentError
-from agents.selector_view import is_adapted, structure_of_problem
-from agents.state_features import NAMES, Structure, state_features
+from agents.agent import Taxonomy
+from agents.errors import SavedAgentError
+from agents.selector_view import SelectorAgent
+from agents.state_features import NAMES
+from selectenv.checks import did_you_mean
 from selectenv.errors import OptionError, WeightsFileError
-from selectenv.typing import Float32Array, FloatArray
+from selectenv.typing import Float32Array
 from selectenv.weights import load_weights
-from selectenv.wrappers.batch_labels import selection_env
 
+FOLDER = Path(__file__).parent / "selectors"
+"""Selectors that ship with the package: five training seeds, and five that were not shown where episodes end."""
+SHIPPED = "seed-0"
+"""The one that is taken unless another is named: the best of the five in random worlds held out from training."""
 LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
 
 
 @dataclass
-class Learned(RankingAgent):
+class Learned(SelectorAgent):
     """Scores every state with a small network and takes the best; no torch is needed to play.
 
     `selectenv train-selector` makes the network, from random worlds and what every label would have earned in them;
     none of the published worlds is among those.
     """
 
-    weights: str
-    """File of `selectenv train-selector`."""
+    weights: str = SHIPPED
+    """Name of a selector that ships with the package, such as "seed-1", or file of `selectenv train-selector`."""
 
     name = "learned"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
@@ -39,23 +42,28 @@ class Learned(RankingAgent):
     def __post_init__(self) -> None:
         """Read the weights."""
         if not isinstance(self.weights, str | os.PathLike):
-            raise OptionError(f"weights must be the path of a file, not {self.weights!r}")
-        self._parts, self.card = read_selector(self.weights)
+            raise OptionError(f"weights must be the name of a selector or the path of a file, not {self.weights!r}")
+        self._parts, self.card = read_selector(selector_path(self.weights))
         self._without = tuple(self.card["without"])
-        self._look: tuple[Structure, int, bool] | None = None
 
-    def begin(self, env: gym.Env[Any, Any]) -> None:
-        """Look at the data of the environment."""
-        inner = selection_env(env)
-        self._look = structure_of_problem(inner), inner.budget, is_adapted(inner)
+    def score_figures(self, figures: Float32Array) -> Float32Array:
+        """Return the scores without torch."""
+        return score_states(self._parts, figures)
 
-    def scores(self, obs: Observation, info: Info) -> FloatArray:
-        """Return what the network thinks of each state."""
-        if self._look is None:
-            raise NotTrainedError("learned does not know the data yet: call agent.begin(env) after reset")
-        structure, budget, adapted = self._look
-        figures = state_features(obs, info, structure, budget=budget, adapted=adapted, without=self._without)
-        return np.where(open_mask(info), score_states(self._parts, figures).astype(np.float64), np.nan)
+
+def selector_path(weights: str | os.PathLike[str]) -> Path:
+    """Return the file of a selector that ships with the package, or the path as it is.
+
+    Raises:
+        SavedAgentError: there is neither.
+    """
+    path, shipped = Path(weights), sorted(file.stem for file in FOLDER.glob("*.npz"))
+    if str(weights) in shipped:
+        return FOLDER / f"{weights}.npz"
+    if not path.exists():
+        hint = did_you_mean(str(weights), shipped)
+        raise SavedAgentError(f"there is no selector {str(weights)!r}, neither shipped nor as a file; {hint}")
+    return path
 
 
 def score_states(parts: dict[str, NDArray[Any]], figures: Float32Array) -> Float32Array:
@@ -80,11 +88,7 @@ def read_selector(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]]
     Raises:
         SavedAgentError: the file is missing, damaged, or of another network.
     """
-    try:
-        modified = Path(path).stat().st_mtime_ns
-    except OSError:
-        modified = 0  # reading it says what is wrong
-    return _read(os.fspath(path), modified)
+    return _read(os.fspath(path), Path(path).stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=8)

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
-import numpy as np
 
-from agents.agent import Info, Observation, RankingAgent, Taxonomy, open_mask
+from agents.agent import Taxonomy
 from agents.errors import NotTrainedError, SavedAgentError
-from agents.selector_view import SelectorView, is_adapted, structure_of_problem
-from agents.state_features import NAMES, Structure, state_features
+from agents.selector_view import SelectorAgent, SelectorView
+from agents.state_features import NAMES
 from selectenv.atomic import whole_file
 from selectenv.checks import check_int, check_name
 from selectenv.errors import MissingExtraError, OptionError
-from selectenv.typing import FloatArray
+from selectenv.streams import generator
+from selectenv.typing import Float32Array
 from selectenv.wrappers.batch_labels import selection_env
 
 CARD = "selectenv_card"
@@ -27,7 +27,7 @@ CARD = "selectenv_card"
 
 
 @dataclass
-class Sb3Agent(RankingAgent):
+class Sb3Agent(SelectorAgent):
     """Learns to label by playing: scores every state and takes the best.
 
     What it learns serves any number of states and any world, because the network looks at states one by one beside
@@ -56,16 +56,16 @@ class Sb3Agent(RankingAgent):
         check_int("steps", self.steps)
         check_int("hidden", self.hidden, 1, 4096)
         check_int("n_envs", self.n_envs)
-        self.without = tuple(self.without)
+        self.without = self._without = tuple(self.without)
         for name in self.without:
             check_name("figure of a state", name, NAMES)
         self._scorer: Any = None
         self._model: Any = None
-        self._look: tuple[Structure, int, bool] | None = None
+        self._file = b""  # what was loaded, until there is something new to save
 
     @abstractmethod
-    def _new_model(self, envs: Any, seed: int, **options: Any) -> Any:
-        """Return a fresh SB3 model for vectorised environments."""
+    def _parts(self) -> tuple[Any, Any]:
+        """Return the algorithm of SB3 and its policy."""
 
     @abstractmethod
     def _scorer_of(self, model: Any) -> Any:
@@ -94,32 +94,60 @@ class Sb3Agent(RankingAgent):
             MissingExtraError: Stable-Baselines3 is not installed.
         """
         total = check_int("steps", self.steps if steps is None else steps)
-        given = [env] if isinstance(env, gym.Env) else list(env)
-        if not given:
-            raise OptionError("there is no environment to train on")
-        inner = [selection_env(one) for one in given]
-        played: list[gym.Env[Any, Any]] = list(given)
-        if isinstance(env, gym.Env) and self.n_envs > 1:
-            played = [one.twin() for one in inner for _ in range(self.n_envs)]
+        played = self._played(env)
         counted = [selection_env(one).calls for one in played]
         before = [(calls.asked + calls.scored, calls.computed) for calls in counted]
         views = [SelectorView(one, without=self.without, normalised=self.normalised) for one in played]
-        model = self._new_model(_vectorised(views), check_int("seed", seed, 0), tensorboard_log=tensorboard)
-        if self._scorer is not None:
-            self._scorer_of(model).load_state_dict(self._scorer.state_dict())
-        setattr(model, CARD, self._card())
-        if tensorboard is None:
-            model.set_logger(_silence())
+        model = self._new_model(_vectorised(views), _own_seed(seed, "training"), tensorboard)
         model.learn(total, callback=callback)
         self._model, self._scorer = model, self._scorer_of(model)
         self._scorer.eval()
         asked = sum(calls.asked + calls.scored - b[0] for calls, b in zip(counted, before, strict=True))
         computed = sum(calls.computed - b[1] for calls, b in zip(counted, before, strict=True))
-        self.training_calls = asked, max(computed, 0)
+        self.training_calls = self.training_calls[0] + asked, self.training_calls[1] + max(computed, 0)
 
-    def evaluation(self, env: gym.Env[Any, Any], every: int, episodes: int = 5) -> Any:
-        """Return an SB3 callback that plays greedily on a twin of ``env`` every so many steps of each environment."""
+    def _played(self, env: gym.Env[Any, Any] | Sequence[gym.Env[Any, Any]]) -> list[gym.Env[Any, Any]]:
+        """Return the environments to play, after a look whether they fit each other."""
+        if isinstance(env, gym.Env):
+            inner = selection_env(env)
+            return [inner.twin() for _ in range(self.n_envs)] if self.n_envs > 1 else [env]
+        if not isinstance(env, Sequence) or not env:
+            raise OptionError(f"train on an environment or on a list of them, not on {env!r}")
+        sizes = {selection_env(one).problem.n_states for one in env}
+        if len(sizes) > 1:
+            raise OptionError(f"environments that are played together need one size, not {sorted(sizes)} states")
+        if len({id(selection_env(one)) for one in env}) < len(env):
+            raise OptionError("an environment is in the list twice: give each a twin of its own, env.unwrapped.twin()")
+        for one in env:
+            if not isinstance(one.action_space, gym.spaces.Discrete):
+                raise OptionError(f"selectors label one state a step; {one} wants {one.action_space}")
+        return list(env)
+
+    def _new_model(self, envs: Any, seed: int, tensorboard: str | os.PathLike[str] | None) -> Any:
+        """Return an SB3 model that starts from what is known."""
+        algorithm, policy = self._parts()
+        options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, "tensorboard_log": tensorboard}
+        try:
+            model = algorithm(policy, envs, **{**options, "seed": seed, "device": "cpu", **self.sb3})
+        except (TypeError, ValueError) as error:
+            raise OptionError(f"{self.name}: {algorithm.__name__} does not take these options: {error}") from None
+        if self._scorer is not None:
+            self._adopt(model)
+        if tensorboard is None:
+            model.set_logger(_silence())
+        return model
+
+    def _adopt(self, model: Any) -> None:
+        """Give a fresh model what was learned before."""
+        self._scorer_of(model).load_state_dict(self._scorer.state_dict())
+
+    def evaluation(self, env: gym.Env[Any, Any], every: int, episodes: int = 5, seed: int = 0) -> Any:
+        """Return an SB3 callback that plays on a twin of ``env`` every so many steps of each environment.
+
+        It takes the best action, among the allowed ones where the algorithm knows them, and logs plain returns.
+        """
         views = _vectorised([SelectorView(selection_env(env).twin(), without=self.without)])
+        views.seed(_own_seed(seed, "evaluation"))
         every, episodes = check_int("every", every), check_int("episodes", episodes)
         return self._callback()(views, eval_freq=every, n_eval_episodes=episodes, verbose=0)
 
@@ -137,31 +165,36 @@ class Sb3Agent(RankingAgent):
         """
         if self._scorer is None:
             raise NotTrainedError(f"{self.name} has learned nothing yet: call agent.train(env) first, or load one")
-        inner = selection_env(env)
-        self._look = structure_of_problem(inner), inner.budget, is_adapted(inner)
+        super().begin(env)
 
-    def scores(self, obs: Observation, info: Info) -> FloatArray:
-        """Return what the network thinks of each state."""
-        if self._look is None:
-            raise NotTrainedError(f"{self.name} does not know the data yet: call agent.begin(env) after reset")
+    def score_figures(self, figures: Float32Array) -> Float32Array:
+        """Return the scores."""
         import torch
 
-        structure, budget, adapted = self._look
-        figures = state_features(obs, info, structure, budget=budget, adapted=adapted, without=self.without)
         with torch.no_grad():
-            found = self._scorer(torch.from_numpy(figures)[None])[0][0].numpy().astype(np.float64)
-        return np.where(open_mask(info), found, np.nan)
+            scores: Float32Array = self._scorer(torch.from_numpy(figures)[None])[0][0].numpy()
+        return scores
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model as Stable-Baselines3 does; the file is there whole or not at all."""
-        if self._model is None:
+        if self._scorer is None:
             raise NotTrainedError(f"{self.name} has nothing to save: call agent.train(env) first")
         with whole_file(path) as file:
-            self._model.save(file)
+            if self._model is None:
+                file.write(self._file)
+            else:
+                setattr(self._model, CARD, self._card())
+                self._model.save(file)
         return Path(path)
 
     def _card(self) -> dict[str, Any]:
-        return {"agent": self.name, "hidden": self.hidden, "without": list(self.without), "figures": list(NAMES)}
+        """Say what the weights are; options of SB3 that are no plain values are not kept."""
+        plain = {name: value for name, value in self.sb3.items() if isinstance(value, str | int | float | None)}
+        options = {
+            "steps": self.steps, "hidden": self.hidden, "n_envs": self.n_envs, "normalised": self.normalised,
+            "without": list(self.without), "sb3": plain,
+        }  # fmt: skip
+        return {"agent": self.name, "options": options, "calls": list(self.training_calls), "figures": list(NAMES)}
 
 
 @dataclass
@@ -173,11 +206,10 @@ class MaskablePpo(Sb3Agent):
         "n_steps": 256, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3, "gamma": 1.0, "ent_coef": 0.01,
     }  # fmt: skip
 
-    def _new_model(self, envs: Any, seed: int, **options: Any) -> Any:
+    def _parts(self) -> tuple[Any, Any]:
         from agents.sb3_maskable import MaskablePPO, MaskableScorerPolicy
 
-        options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, **options, **self.sb3}
-        return MaskablePPO(MaskableScorerPolicy, envs, seed=seed, device="cpu", **options)
+        return MaskablePPO, MaskableScorerPolicy
 
     def _callback(self) -> Any:
         from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
@@ -195,13 +227,12 @@ class Ppo(Sb3Agent):
     name = "ppo"
     defaults = MaskablePpo.defaults
 
-    def _new_model(self, envs: Any, seed: int, **options: Any) -> Any:
+    def _parts(self) -> tuple[Any, Any]:
         from stable_baselines3 import PPO
 
         from agents.sb3_policies import ScorerPolicy
 
-        options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, **options, **self.sb3}
-        return PPO(ScorerPolicy, envs, seed=seed, device="cpu", **options)
+        return PPO, ScorerPolicy
 
     def _scorer_of(self, model: Any) -> Any:
         return model.policy.mlp_extractor.scorer
@@ -217,13 +248,16 @@ class Dqn(Sb3Agent):
         "train_freq": 4, "target_update_interval": 500, "exploration_fraction": 0.3,
     }  # fmt: skip
 
-    def _new_model(self, envs: Any, seed: int, **options: Any) -> Any:
+    def _parts(self) -> tuple[Any, Any]:
         from stable_baselines3 import DQN
 
         from agents.sb3_policies import ScorerDqnPolicy
 
-        options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, **options, **self.sb3}
-        return DQN(ScorerDqnPolicy, envs, seed=seed, device="cpu", **options)
+        return DQN, ScorerDqnPolicy
+
+    def _adopt(self, model: Any) -> None:
+        super()._adopt(model)
+        model.q_net_target.load_state_dict(model.q_net.state_dict())
 
     def _scorer_of(self, model: Any) -> Any:
         return model.policy.q_net.q_net.scorer
@@ -249,10 +283,13 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
             card = json.loads(archive.read("data"))[CARD]
             with archive.open("policy.pth") as file:
                 weights = torch.load(file, map_location="cpu", weights_only=True)
-        agent = make(card["agent"], hidden=card["hidden"], without=tuple(card["without"]))
+        agent = make(card["agent"], **card["options"])
         if card["figures"] != list(NAMES) or not isinstance(agent, Sb3Agent):
             raise ValueError("it is a network of other figures")
-        agent._scorer = scorer_from(weights, card["hidden"])
+        agent._scorer = scorer_from(weights, agent.hidden)
+        agent._file = Path(path).read_bytes()
+        asked, computed = card["calls"]
+        agent.training_calls = int(asked), int(computed)
     except FileNotFoundError:
         raise SavedAgentError(f"there is no saved strategy {name!r}") from None
     except MissingExtraError:
@@ -271,6 +308,11 @@ def scorer_from(weights: dict[str, Any], hidden: int) -> Any:
     found = {key.removeprefix(mark): value for key, value in weights.items() for mark in marks if key.startswith(mark)}
     scorer.load_state_dict(found)
     return scorer.eval()
+
+
+def _own_seed(seed: int, purpose: str) -> int:
+    """Return a seed for SB3 that no episode of play has, so that worlds met in training do not come back in play."""
+    return int(generator(check_int("seed", seed, 0), "sb3", purpose).integers(2**31))
 
 
 def _silence() -> Any:

@@ -19,8 +19,8 @@ NAMES = (
     "budget left", "labels left", "states", "reward seen",
 )  # fmt: skip
 """The figures of a state, in order; the last five are those of the whole episode."""
-WITHOUT_ENDS = ("termination", "near an end")
-"""What an ablation leaves out."""
+WITHOUT_ENDS = ("termination", "near an end", "out-degree")
+"""What an ablation leaves out: whatever tells where episodes end, and nothing leads on from where they always do."""
 
 
 @dataclass(frozen=True, eq=False)

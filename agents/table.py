@@ -1,6 +1,7 @@
 """The table of strategies by name: a new one is one file and one row."""
 
 import os
+import zipfile
 from dataclasses import fields
 from typing import Any
 
@@ -13,6 +14,7 @@ from agents.errors import SavedAgentError
 from agents.evolution import EvolutionStrategy
 from agents.exact import Exact
 from agents.guided import Guided, GuidedOnPolicy
+from agents.learned import Learned
 from agents.optuna_search import OptunaSearch
 from agents.sb3_agents import Dqn, MaskablePpo, Ppo, Sb3Agent, load_sb3
 from agents.sequential_greedy import SequentialGreedy
@@ -34,6 +36,7 @@ AGENTS: dict[str, tuple[type[Agent], dict[str, Any]]] = {
     "terminal": (Terminal, {}),
     "terminal-guided": (TerminalGuided, {}),
     "adaptive-mixture": (AdaptiveMixture, {}),
+    "learned": (Learned, {}),
     "sequential-greedy": (SequentialGreedy, {}),
     "beam": (Beam, {}),
     "swap-search": (SwapSearch, {}),
@@ -79,12 +82,12 @@ def make(name: str, **options: Any) -> Agent:
 
 
 def load(path: str | os.PathLike[str]) -> TrainedAgent | Sb3Agent:
-    """Load a trained strategy from the file that its `save` wrote; those of Stable-Baselines3 end in .zip.
+    """Load a trained strategy from the file that its `save` wrote.
 
     Raises:
         SavedAgentError: the file is missing, damaged, foreign, or of a strategy that this release has not got.
     """
-    if os.fspath(path).endswith(".zip"):
+    if os.fspath(path).endswith(".zip") or zipfile.is_zipfile(path):
         return load_sb3(path, make)
     memory = read_memory(path)
     try:

@@ -208,30 +208,38 @@ def _bench_networks() -> None:
     bench_networks()
 
 
+def _bench_selectors() -> None:
+    """Time selectors, which are trained with PyTorch."""
+    from experiments.bench_selectors import bench_selectors
+
+    bench_selectors()
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run everything."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="selectenv bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out searches and studies")
     parser.add_argument("--minatar", action="store_true", help="only the MinAtar worlds")
     parser.add_argument("--networks", action="store_true", help="only the training of networks")
+    parser.add_argument("--selectors", action="store_true", help="only learned selectors and their training")
     parser.add_argument("--all-studies", action="store_true", help="time all studies too, about forty minutes")
     options = parser.parse_args(arguments)
-    if options.minatar or options.networks:
-        if options.minatar:
-            bench_minatar()
-        if options.networks:
-            _bench_networks()
+    parts = {"minatar": bench_minatar, "networks": _bench_networks, "selectors": _bench_selectors}
+    chosen = [run for name, run in parts.items() if getattr(options, name)]
+    for run in chosen:
+        run()
+    if chosen:
         return
     bench_plain(bench_sets())
     bench_steps()
     bench_parts()
     if not options.quick:
         bench_agents()
-        try:
-            bench_minatar()
-            _bench_networks()
-        except MissingExtraError as error:
-            print(f"\nMinAtar was NOT timed: {error}")
+        for name, run in parts.items():
+            try:
+                run()
+            except MissingExtraError as error:
+                print(f"\nNOT timed, {name}: {error}")
         bench_studies(options.all_studies)
 
 

@@ -44,7 +44,12 @@ EXAMPLES = """examples:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; return 0 if all went well, 1 for an error, 130 when interrupted."""
-    options = parser().parse_args(arguments)
+    known = parser()
+    options, rest = known.parse_known_args(arguments)
+    if "rest" in options:
+        options.rest = rest
+    elif rest:
+        known.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         options.command(options)
     except (SelectEnvError, OSError) as error:
@@ -66,8 +71,8 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, function: object, text: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=text)
+    def add(name: str, function: object, text: str, add_help: bool = True) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text, add_help=add_help)
         command.set_defaults(command=function)
         return command
 
@@ -123,10 +128,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--labels", type=int, help="only this number of labels")
     command.add_argument("--update", action="store_true", help="search again first, and keep what is better")
     for name, module in (("demo", demo), ("bench", bench)):
-        command = add(
-            name, lambda options, module=module: module.main(options.rest), (module.__doc__ or "").split("\n")[0]
-        )
-        command.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        text = (module.__doc__ or "").split("\n")[0]
+        command = add(name, lambda options, module=module: module.main(options.rest), text, add_help=False)
+        command.set_defaults(rest=[])  # they read their own options, --help among them
     return top
 
 
@@ -143,7 +147,7 @@ def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
     cells = study.cells(seeds, options.solver)
     if options.only:
         world, _, strategy = options.only.partition("/")
-        check_name("world", world, selectenv.WORLDS)
+        check_name("world", world, dict.fromkeys([*selectenv.WORLDS, *(cell.world for cell in cells)]))
         if strategy and options.study != "all":  # a strategy of some studies may be asked of all
             check_name("strategy", strategy, sorted({cell.strategy for cell in cells}))
         cells = [cell for cell in cells if cell.world == world and strategy in ("", cell.strategy)]

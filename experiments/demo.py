@@ -18,7 +18,7 @@ from selectenv.typing import IntArray
 WORLD = "Tree"
 BUDGETS = (3, 9, 15)
 DRAWN = 9
-DETERMINISTIC = {"terminal", "terminal-guided", "sequential-greedy", "beam", "swap-search", "brute-force",
+DETERMINISTIC = {"terminal", "terminal-guided", "learned", "sequential-greedy", "beam", "swap-search", "brute-force",
                  "reduced-brute-force", "exact"}  # fmt: skip
 OPTIONS = {"optuna": {"trials": 40}, "swap-search": {"calls": 10_000}}
 FEWER_SEEDS = {"optuna": 1}
@@ -40,7 +40,7 @@ def play(name: str, budget: int, seed: int) -> tuple[agents.Episode, IntArray] |
 
 def main(arguments: list[str] | None = None) -> None:
     """Play everything, print the table and write the pictures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="selectenv demo", description=__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="episodes of strategies that leave something to chance")
     parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS), help="numbers of labels, 1 to 31")
     parser.add_argument("--only", nargs="+", choices=sorted(agents.AGENTS), help="only these strategies")

@@ -29,7 +29,9 @@ def add_to(add: Callable[[str, object, str], argparse.ArgumentParser]) -> None:
 def train_selector_command(options: argparse.Namespace) -> None:
     """Train a selector and say how it does beside its rivals."""
     from agents.state_features import WITHOUT_ENDS
-    from experiments.train_selector import SelectorSettings, train_selector
+    from experiments.train_selector import SelectorSettings, one_thread, train_selector
+
+    one_thread()
 
     given = {
         name: getattr(options, name) for name in ("decisions", "hidden", "rate") if getattr(options, name) is not None
@@ -42,8 +44,10 @@ def train_selector_command(options: argparse.Namespace) -> None:
 
 def tune_selector_command(options: argparse.Namespace) -> None:
     """Search options of training."""
-    from experiments.train_selector import SelectorSettings
+    from experiments.train_selector import SelectorSettings, one_thread
     from experiments.tune_selector import tune_selector
+
+    one_thread()
 
     value, found = tune_selector(options.trials, SelectorSettings(decisions=options.decisions), options.storage)
     print(f"best of {options.trials}: {value:.4f} with {found}\ntrials: {options.storage}")

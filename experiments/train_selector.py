@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 import agents
-from agents.learned import Learned
+from agents.errors import SavedAgentError
+from agents.learned import Learned, read_selector
 from agents.progress import progress
-from agents.selector_view import is_adapted, structure_of_problem
-from agents.state_features import NAMES, state_features
-from selectenv.checks import check_int, check_real
+from agents.selector_view import sight_of
+from agents.state_features import NAMES
+from selectenv.checks import check_int, check_name, check_real
 from selectenv.env import RewardSelectionEnv
-from selectenv.errors import MissingExtraError, WeightsFileError
+from selectenv.errors import MissingExtraError, OptionError, WeightsFileError
 from selectenv.event_log import EventLog
 from selectenv.problem import SelectionProblem
 from selectenv.random_problems import RandomProblems
@@ -32,6 +33,7 @@ from selectenv.weights import load_weights, save_weights
 try:
     import torch
     from torch.nn import functional
+    from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
     from agents.scorer import StateScorer
 except ImportError as error:
@@ -41,6 +43,8 @@ SIDE_BY_SIDE = 32
 """Episodes that are played at once."""
 BUFFER = 20_000
 """Decisions that are learned from again."""
+REFILL = 2_000
+"""Decisions that a run which was interrupted makes anew before it learns on."""
 LONGEST = 40
 """Decisions of an episode at most."""
 BUDGETS = (0.05, 0.95)
@@ -63,7 +67,11 @@ class SelectorSettings:
     """How sharply the teacher prefers the best label: returns are measured as shares of what labels can change."""
     teacher_share: float = 0.25
     """Decisions that the teacher makes."""
-    batch: int = 256
+    batch: int = 128
+    updates: int = 2
+    """Batches that are learned from whenever every episode has made a decision."""
+    averaging: float = 0.998
+    """The selector is the moving average of the weights; this is what stays of it at each update."""
     padding: int = 64
     """States of the largest worlds."""
     without: tuple[str, ...] = ()
@@ -71,35 +79,31 @@ class SelectorSettings:
 
     def __post_init__(self) -> None:
         """Refuse what trains nothing."""
-        check_int("decisions", self.decisions)
+        check_int("decisions", self.decisions, check_int("the size of a batch", self.batch))
         check_real("the learning rate", self.rate, "(0, inf)")
         check_real("temperature", self.temperature, "(0, inf)")
         check_real("teacher_share", self.teacher_share, "[0, 1]")
-        check_int("the size of a batch", self.batch)
+        check_int("updates", self.updates)
+        check_real("averaging", self.averaging, "[0, 1)")
+        for name in self.without:
+            check_name("figure of a state", name, NAMES)
 
 
 class _Episode:
     """One world that is being labelled."""
 
-    def __init__(self, source: RandomProblems, rng: np.random.Generator) -> None:
+    def __init__(self, source: RandomProblems, rng: np.random.Generator, without: tuple[str, ...]) -> None:
         self.env = RewardSelectionEnv(source(rng), BUDGETS)
         self._obs, self._info = self.env.reset(seed=int(rng.integers(2**31)))
         problem = self.env.problem
-        self._structure = structure_of_problem(self.env)
+        self._sight = sight_of(self.env, without)
         self._low = problem.score(np.zeros(problem.n_states, bool))
         self._span = problem.score(problem.dataset.labelable) - self._low
         self.decisions = 0
 
-    def figures(self, without: tuple[str, ...]) -> Float32Array:
+    def figures(self) -> Float32Array:
         """Return what the student sees."""
-        return state_features(
-            self._obs,
-            self._info,
-            self._structure,
-            budget=self.env.budget,
-            adapted=is_adapted(self.env),
-            without=without,
-        )
+        return self._sight.figures(self._obs, self._info)
 
     def gains(self) -> FloatArray:
         """Return what each label [n] would change, as a share of what labels can change; NaN where none is possible."""
@@ -128,23 +132,25 @@ class SelectorTraining:
         Raises:
             WeightsFileError: the checkpoint is damaged, or of a run with other settings.
         """
-        self.settings, self.seed, self._checkpoint = settings, check_int("seed", seed, 0), checkpoint
+        self.settings, self.seed, self._checkpoint = settings, check_int("seed", seed, 0, 2**63 - 1), checkpoint
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             self.scorer = StateScorer(settings.hidden)
+        self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(settings.averaging))  # type: ignore[no-untyped-call]
         self._optimiser = torch.optim.Adam(self.scorer.parameters(), settings.rate)
         self.done = 0
         self._figures: list[Float32Array] = []
         self._targets: list[FloatArray] = []
         if checkpoint is not None and checkpoint.exists():
             self._restore(checkpoint)
-        self._sources = [RandomProblems(settings.padding, learner=learner) for learner in ("uds", "adapted")]
+        self._wanted = max(settings.batch, min(self.done, REFILL))
+        self._sources = _sources(settings.padding)
         self._rng = generator(self.seed, "selector", self.done)
         self._episodes = [self._new_episode() for _ in range(SIDE_BY_SIDE)]
 
     def advance(self) -> dict[str, float]:
-        """Make one decision in every episode and learn from a batch of decisions; return loss and entropy."""
-        figures = np.stack([episode.figures(self.settings.without) for episode in self._episodes])
+        """Make one decision in every episode and learn from earlier ones; return loss and entropy."""
+        figures = np.stack([episode.figures() for episode in self._episodes])
         with torch.no_grad():
             scores = self.scorer(torch.from_numpy(figures))[0].numpy()
         for i, episode in enumerate(self._episodes):
@@ -159,19 +165,23 @@ class SelectorTraining:
                 self._episodes[i] = self._new_episode()
         self.done += SIDE_BY_SIDE
         del self._figures[:-BUFFER], self._targets[:-BUFFER]
-        return self._learn()
+        news: dict[str, float] = {}
+        for _ in range(self.settings.updates):
+            news = self._learn()
+        return news
 
     def save(self) -> None:
         """Write a checkpoint, whole or not at all."""
         if self._checkpoint is None:
             return
         arrays = {f"net.{name}": value.numpy() for name, value in self.scorer.state_dict().items()}
+        arrays |= {f"average.{name}": value.numpy() for name, value in self.average.state_dict().items()}
         for number, state in self._optimiser.state_dict()["state"].items():
             arrays |= {f"adam.{number}.{name}": np.asarray(value) for name, value in state.items()}
         save_weights(self._checkpoint, arrays, {"run": self._identity(), "done": self.done}, compressed=False)
 
     def _learn(self) -> dict[str, float]:
-        if len(self._figures) < self.settings.batch:
+        if len(self._figures) < self._wanted:
             return {}
         at = self._rng.integers(len(self._figures), size=self.settings.batch)
         figures = torch.from_numpy(np.stack([self._figures[i] for i in at]))
@@ -184,26 +194,26 @@ class SelectorTraining:
         self._optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
+        self.average.update_parameters(self.scorer)
         with torch.no_grad():
             entropy = -(logs.exp() * logs).sum(dim=1).mean()
         return {"train/loss": float(loss.detach()), "train/entropy": float(entropy)}
 
     def _new_episode(self) -> _Episode:
-        return _Episode(self._sources[int(self._rng.integers(len(self._sources)))], self._rng)
+        source = self._sources[int(self._rng.integers(len(self._sources)))]
+        return _Episode(source, self._rng, self.settings.without)
 
     def _identity(self) -> dict[str, Any]:
-        return {
-            "seed": self.seed,
-            **asdict(self.settings),
-            "without": list(self.settings.without),
-            "figures": list(NAMES),
-        }
+        return {"seed": self.seed, **_plain(self.settings), "figures": list(NAMES)}
 
     def _restore(self, path: Path) -> None:
         arrays, card = load_weights(path)
         if card.get("run") != self._identity():
             raise WeightsFileError(f"{path} is a checkpoint of another run: {card.get('run')}, not {self._identity()}")
-        self.scorer.load_state_dict({k[4:]: torch.from_numpy(v) for k, v in arrays.items() if k.startswith("net.")})
+        for mark, network in (("net.", self.scorer), ("average.", self.average)):
+            network.load_state_dict(
+                {k.removeprefix(mark): torch.from_numpy(v) for k, v in arrays.items() if k.startswith(mark)}
+            )
         state = self._optimiser.state_dict()
         for key, value in arrays.items():
             if key.startswith("adam."):
@@ -211,6 +221,10 @@ class SelectorTraining:
                 state["state"].setdefault(int(number), {})[name] = torch.from_numpy(np.asarray(value))
         self._optimiser.load_state_dict(state)
         self.done = int(card["done"])
+
+
+def _sources(padding: int) -> list[RandomProblems]:
+    return [RandomProblems(padding, learner=learner) for learner in ("uds", "adapted")]
 
 
 def _soft(values: FloatArray) -> FloatArray:
@@ -237,10 +251,12 @@ class HeldOut:
         )
 
 
-def held_out(padding: int, worlds: int = HELD_OUT, rivals: tuple[str, ...] = RIVALS) -> HeldOut:
-    """Draw the worlds that progress is measured in; they are always the same."""
-    source, rng = RandomProblems(padding), generator(0, "held-out worlds")
-    problems = tuple(source(rng) for _ in range(worlds))
+def held_out(
+    padding: int, worlds: int = HELD_OUT, rivals: tuple[str, ...] = RIVALS, stream: str = "held-out worlds"
+) -> HeldOut:
+    """Draw the worlds that progress is measured in, by both rules in turn; they are always the same."""
+    sources, rng = _sources(padding), generator(0, stream)
+    problems = tuple(sources[i % len(sources)](rng) for i in range(worlds))
     budgets = tuple(max(1, int(HELD_OUT_SHARE * problem.counted)) for problem in problems)
     found = HeldOut(problems, budgets, {})
     return HeldOut(problems, budgets, {name: found.measure(agents.make(name)) for name in rivals})
@@ -257,7 +273,7 @@ def _normalised(problem: SelectionProblem, budget: int, agent: agents.Agent, see
 def train_selector(
     path: Path, settings: SelectorSettings, seed: int = 0, *, tensorboard: Path | None = None, looks: int = 20
 ) -> dict[str, float]:
-    """Train a selector and write it to ``path``; run again to go on where it stopped.
+    """Train a selector and write it to ``path``; run again to go on where it stopped, unless it was finished.
 
     Args:
         path: the file to write, for `agents.learned.Learned(path)`.
@@ -268,10 +284,18 @@ def train_selector(
 
     Returns:
         The last figures: normalised return on held-out worlds, and those of its rivals.
+
+    Raises:
+        OptionError: ``path`` is a folder.
+        WeightsFileError: there is a checkpoint of another run.
     """
+    if not path.name or path.is_dir():
+        raise OptionError(f"a selector is written to a file, and {str(path)!r} is a folder")
+    worlds = held_out(settings.padding)
+    if _is_finished(path, settings, seed):
+        return {"held-out/return": worlds.measure(Learned(str(path))), **worlds.rivals}
     checkpoint = path.with_suffix(".checkpoint.npz")
     run = SelectorTraining(settings, seed, checkpoint)
-    worlds = held_out(settings.padding)
     log = EventLog(tensorboard) if tensorboard is not None else None
     every = max(SIDE_BY_SIDE, settings.decisions // check_int("looks", looks) // SIDE_BY_SIDE * SIDE_BY_SIDE)
     figures: dict[str, float] = {}
@@ -294,12 +318,32 @@ def train_selector(
     return {"held-out/return": worlds.measure(Learned(str(path))), **worlds.rivals}
 
 
+def _is_finished(path: Path, settings: SelectorSettings, seed: int) -> bool:
+    """Return whether the file holds what this very run makes."""
+    try:
+        card = read_selector(path)[1]
+    except (OSError, SavedAgentError):
+        return False
+    made = {"settings": card.get("settings"), "seed": card.get("seed"), "figures": card.get("figures")}
+    wanted = {"settings": _plain(settings), "seed": seed, "figures": list(NAMES)}
+    return made == wanted and card["decisions"] >= settings.decisions
+
+
+def _plain(settings: SelectorSettings) -> dict[str, Any]:
+    return {**asdict(settings), "without": list(settings.without)}
+
+
+def one_thread() -> None:
+    """Let this process train on one thread: so small a network gains nothing by more, and sums keep their order."""
+    torch.set_num_threads(1)
+
+
 def save_selector(run: SelectorTraining, path: Path) -> None:
     """Write what a selector needs to play: layers and a card."""
-    arrays = {k: v.numpy() for k, v in run.scorer.state_dict().items() if not k.startswith("judge")}
+    arrays = {k: v.numpy() for k, v in run.average.module.state_dict().items() if not k.startswith("judge")}
     card = {
         "hidden": run.settings.hidden, "without": list(run.settings.without), "figures": list(NAMES), "seed": run.seed,
-        "decisions": run.done, "settings": {**asdict(run.settings), "without": list(run.settings.without)},
+        "decisions": run.done, "settings": _plain(run.settings),
     }  # fmt: skip
     save_weights(path, arrays, card)
 

@@ -3,17 +3,17 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from agents.learned import Learned
 from agents.progress import progress, show
 from experiments.train_selector import SIDE_BY_SIDE, SelectorSettings, SelectorTraining, held_out, save_selector
 from selectenv.checks import check_int
-from selectenv.errors import MissingExtraError
+from selectenv.errors import MissingExtraError, OptionError
 
 LOOKS = 5
 """Measurements of a trial: after each it may be cut short."""
-NAME = "selector"
 
 
 def tune_selector(
@@ -30,6 +30,7 @@ def tune_selector(
 
     Raises:
         MissingExtraError: Optuna is not installed.
+        OptionError: no trials, or a storage that is something else.
     """
     try:
         import optuna
@@ -40,12 +41,16 @@ def tune_selector(
     path = Path(storage)
     path.parent.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(
-        study_name=NAME, storage=optuna.storages.JournalStorage(JournalFileBackend(os.fspath(path))),
-        direction="maximize", load_if_exists=True, sampler=optuna.samplers.TPESampler(seed=seed),
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
-    )  # fmt: skip
-    measured = held_out(settings.padding, worlds, rivals=())
+    name = f"selector, {settings.decisions} decisions, {worlds} worlds of {settings.padding} states, seed {seed}"
+    try:
+        study = optuna.create_study(
+            study_name=name, storage=optuna.storages.JournalStorage(JournalFileBackend(os.fspath(path))),
+            direction="maximize", load_if_exists=True, pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError) as error:
+        raise OptionError(f"{path} is no journal of Optuna: {error}") from None
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))  # going on draws other options
+    measured = held_out(settings.padding, worlds, (), "tuning worlds")
     done = len([trial for trial in study.trials if trial.state.is_finished()])
     for _ in progress(range(done, trials), max(trials - done, 1), "tuning"):
         trial = study.ask()
@@ -56,8 +61,9 @@ def tune_selector(
             temperature=trial.suggest_float("temperature", 0.005, 0.5, log=True),
             teacher_share=trial.suggest_float("teacher_share", 0.0, 0.75),
         )
-        value, cut = _trial(chosen, seed, measured, path.with_suffix(".trial.npz"), trial)
-        study.tell(trial, value, state=optuna.trial.TrialState.PRUNED if cut else optuna.trial.TrialState.COMPLETE)
+        with TemporaryDirectory() as folder:
+            value, cut = _trial(chosen, seed, measured, Path(folder) / "selector.npz", trial)
+        study.tell(trial, None if cut else value, state=optuna.trial.TrialState.PRUNED if cut else None)
         show(f"trial {trial.number}: {value:.3f}{' (cut short)' if cut else ''} {trial.params}")
     return float(study.best_value), dict(study.best_params)
 
@@ -67,15 +73,12 @@ def _trial(settings: SelectorSettings, seed: int, measured: Any, path: Path, tri
     run, value = SelectorTraining(settings, seed), float("nan")
     rounds = -(-settings.decisions // SIDE_BY_SIDE)
     stops = {max(1, rounds * (look + 1) // LOOKS) for look in range(LOOKS)}
-    try:
-        for done in range(1, rounds + 1):
-            run.advance()
-            if done in stops:
-                save_selector(run, path)
-                value = measured.measure(Learned(str(path)))
-                trial.report(value, done)
-                if trial.should_prune() and done < rounds:
-                    return value, True
-    finally:
-        path.unlink(missing_ok=True)
+    for done in range(1, rounds + 1):
+        run.advance()
+        if done in stops:
+            save_selector(run, path)
+            value = measured.measure(Learned(str(path)))
+            trial.report(value, done)
+            if trial.should_prune() and done < rounds:
+                return value, True
     return value, False

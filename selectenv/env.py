@@ -245,6 +245,8 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
     def _labels(self, rng: np.random.Generator | None) -> int:
         """Return the labels of an episode: those of the largest share, or of one drawn from ``rng``."""
         given, counted = self._given, self.problem.counted
+        if self._source is not None and is_int(given):  # a small world takes as many as it has
+            return min(number_of_labels(given, self.problem.n_states), counted)
         if not isinstance(given, tuple):
             return number_of_labels(given, counted)
         if len(given) != 2 or not all(isinstance(share, float) for share in given) or not 0 < given[0] <= given[1] <= 1:
@@ -254,6 +256,8 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
     def _initial_count(self) -> int:
         """Return how many labels are made at random at reset."""
         initial = math.floor(self._initial_ratio * self.problem.counted + 1e-9)
+        if self._source is not None:
+            return min(initial, self.budget - 1)
         if initial >= self.budget:
             raise BudgetError(
                 f"initial_ratio={self._initial_ratio} spends {initial} labels at reset; the budget is {self.budget}, "

@@ -20,7 +20,7 @@ NAME = "cost"
 SEEDS = 10
 FEWER = {"optuna": 1}
 MORE_OPTIONS = {**OPTIONS, "optuna": {"trials": 60}, "swap-search": {"calls": 20_000}}
-CERTAIN = {*DETERMINISTIC, "terminal", "terminal-guided", "beam", "reduced-brute-force"}
+CERTAIN = {*DETERMINISTIC, "terminal", "terminal-guided", "learned", "beam", "reduced-brute-force"}
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:

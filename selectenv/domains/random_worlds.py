@@ -2,7 +2,7 @@
 
 They are made to train strategies that shall work anywhere, so they differ in everything a strategy can trip over: size,
 shape, chance, where episodes start and end, and whether rewards are many or few, good or bad. The published worlds are
-never among them.
+never among them, nor others of the same shape.
 """
 
 from collections.abc import Callable
@@ -26,6 +26,8 @@ from selectenv.typing import FloatArray, IntArray
 SMALLEST, LARGEST = 8, 100
 """States of a random world."""
 TRIES = 1000
+ROUNDS = 12
+"""Steps along which two worlds are told apart."""
 END = -1
 
 
@@ -48,7 +50,7 @@ def random_world(
     draw = KINDS[check_name("kind of world", kind, KINDS) if kind else str(rng.choice(list(KINDS)))]
     for _ in range(TRIES):
         world = draw(rng, int(np.exp(rng.uniform(np.log(smallest), np.log(largest + 1)))))
-        if smallest <= world.n_states <= largest and world.fingerprint not in _published():
+        if smallest <= world.n_states <= largest and not _is_published(world):
             return world
     raise WorldError(f"no world of {smallest} to {largest} states was found in {TRIES} tries")
 
@@ -262,8 +264,32 @@ KINDS: dict[str, Callable[[np.random.Generator, int], TabularWorld]] = {
 }
 
 
+Shape = tuple[int, ...]
+
+
+def _is_published(world: TabularWorld) -> bool:
+    """Return whether the world has the shape of a published one, whatever its rewards, chances and numbering."""
+    known = _published()
+    return any(shape[0] == world.n_states for shape in known) and shape_of(world) in known
+
+
 @cache
-def _published() -> frozenset[str]:
-    """Return the fingerprints of the published worlds."""
+def _published() -> frozenset[Shape]:
+    """Return the shapes of the published worlds."""
     made = (graph(), tree(), two_rooms(), two_rooms_trap(), frozen_lake(), cliff_walk())
-    return frozenset(world.fingerprint for world in made)
+    return frozenset(map(shape_of, made))
+
+
+def shape_of(world: TabularWorld) -> Shape:
+    """Return what the graph of states looks like: worlds that differ in it are different (colour refinement)."""
+    following: list[set[int]] = [set() for _ in range(world.n_states)]
+    possible = world.probability > 0
+    for state, after in zip(world.state[possible].tolist(), world.next_state[possible].tolist(), strict=True):
+        following[state].add(after)
+    colours = [int(chance > 0) for chance in world.start]
+    for _ in range(ROUNDS):
+        colours = [
+            hash((mine, *sorted(colours[after] if after != END else END for after in later)))
+            for mine, later in zip(colours, following, strict=True)
+        ]
+    return world.n_states, world.n_actions, *sorted(colours)

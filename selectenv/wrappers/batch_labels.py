@@ -45,5 +45,5 @@ def selection_env(env: gym.Env[Any, Any]) -> RewardSelectionEnv:
     """Return the RewardSelectionEnv inside ``env``."""
     inner = env.unwrapped
     if not isinstance(inner, RewardSelectionEnv):
-        raise OptionError(f"this wrapper is for reward selection environments, not for {inner}")
+        raise OptionError(f"an environment of reward selection is needed, not {inner}")
     return inner

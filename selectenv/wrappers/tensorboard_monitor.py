@@ -21,7 +21,8 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
     """Logs every episode, and some of them in detail.
 
     Against the number of the episode: `episode/performance`, `episode/gap` (what labelling everything would earn more),
-    `episode/evaluator_calls`, `episode/wasted` and `episode/labels`, and a histogram of the `states` labelled. Every
+    `episode/evaluator_calls` (since the episode before, so a search is counted with the episode that follows it),
+    `episode/wasted` and `episode/labels`, and a histogram of the `states` labelled. Every
     so many episodes also, against the labels made, `by_labels/performance` and `by_labels/gap`, in a run of their own,
     and the `selection` as a picture. Looks of the monitor are no evaluator calls.
 
@@ -49,6 +50,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         """Where this environment writes."""
         self._log = EventLog(self.folder)
         self._episode = 0
+        self._asked = self._selection.calls.asked
         self._curve: EventLog | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -56,7 +58,6 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         result = self.env.reset(seed=seed, options=options)
         self._episode += 1
         self._wasted = 0
-        self._asked = self._selection.calls.asked
         self._end_curve()
         if (self._episode - 1) % self._every == 0:
             self._curve = EventLog(self.folder / f"episode-{self._episode:06d}")
@@ -68,7 +69,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         self._wasted += int(info.get("wasted", 0))
         if self._curve is not None and not self._selection.problem.evaluator.locked:
             self._curve.scalars(self._selection.labels_spent, self._figures("by_labels"))
-        if terminated:
+        if terminated or truncated:
             self._finish()
         return observation, reward, terminated, truncated, info
 
@@ -85,9 +86,9 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
 
     def _figures(self, group: str) -> dict[str, float]:
         """Return performance and gap of the labels so far; nothing where there is nothing to measure with."""
-        problem = self._selection.problem
-        if not problem.has_performance:
+        if not self._selection.problem.has_performance:
             return {}
+        problem = self._selection.problem.view()  # counts of its own
         value = problem.score(self._selection.labelled_at > 0)
         return {f"{group}/performance": value, f"{group}/gap": problem.score(problem.dataset.labelable) - value}
 
@@ -99,6 +100,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
             "episode/wasted": self._wasted,
             "episode/labels": len(env.labels),
         }
+        self._asked = env.calls.asked
         self._log.scalars(self._episode, figures)
         self._log.histogram(self._episode, "states", env.labels)
         if self._curve is not None:

@@ -17,7 +17,7 @@ from agents.selector_view import SelectorView
 from agents.state_features import NAMES, WITHOUT_ENDS, state_features, structure_of
 from selectenv.errors import OptionError, UnknownNameError
 from selectenv.random_problems import RandomProblems
-from selectenv.wrappers import TensorBoardMonitor
+from selectenv.wrappers import BatchLabels, TensorBoardMonitor
 
 PPO = {"steps": 32, "n_envs": 2, "hidden": 8, "sb3": {"n_steps": 8, "batch_size": 8, "n_epochs": 1}}
 DQN = {"steps": 32, "n_envs": 2, "hidden": 8, "sb3": {"learning_starts": 8, "batch_size": 4}}
@@ -116,16 +116,58 @@ def test_training_is_reproducible_and_saved(name, tmp_path):
         played.append(agents.play(env, agent))
     assert played[0].labels.tolist() == played[1].labels.tolist()
     assert agent.training_calls[0] >= 10  # an episode of three labels each
-    path = agent.save(tmp_path / "deep" / "selector.zip")
-    assert [entry.name for entry in path.parent.iterdir()] == ["selector.zip"]
+    path = agent.save(tmp_path / "deep" / "selector")
+    assert [entry.name for entry in path.parent.iterdir()] == ["selector"]
     loaded = agents.load(path)
+    assert loaded == agent  # all options are the same
     assert loaded.name == name
+    assert loaded.training_calls == agent.training_calls
+    assert loaded.save(tmp_path / "again.zip").read_bytes() == path.read_bytes()
     for world in ("Graph", "TwoRooms"):  # the same weights in a world of another size
         test = selectenv.make_env(world, budget=4, phase="test", **SIZE)
         first, second = agents.play(test, agent), agents.play(test, loaded)
         assert first.labels.tolist() == second.labels.tolist()
         assert first.performance == second.performance
-    loaded.train(env, seed=1, steps=16)  # goes on from what it knows
+    loaded.train(env, seed=1, steps=16)
+    assert loaded.training_calls[0] > agent.training_calls[0]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_training_goes_on_from_what_was_learned(name):
+    env = selectenv.make_env("Graph", budget=3, **SIZE)
+    agent = agents.make(name, **OPTIONS[name])
+    agent.train(env)
+    model = agent._new_model(agent._model.get_env(), 7, None)
+    torch.testing.assert_close(agent._scorer_of(model).state_dict(), agent._scorer.state_dict())
+    if name == "dqn":
+        torch.testing.assert_close(model.q_net_target.state_dict(), model.q_net.state_dict())
+
+
+def test_monitors_do_not_cost_calls(tmp_path):
+    asked = []
+    for watched in (False, True):
+        envs = [selectenv.make_env("Graph", budget=3, **SIZE) for _ in range(2)]
+        played = [TensorBoardMonitor(env, tmp_path) for env in envs] if watched else envs
+        agent = agents.make("maskable-ppo", **PPO)
+        agent.train(played)
+        asked.append(agent.training_calls)
+        for env in played:
+            env.close()
+    assert asked[0] == asked[1]
+
+
+def test_evaluation_and_play_meet_worlds_of_their_own():
+    env = gym.make("RewardSelection-Random-v0", padding=20, budget=(0.2, 0.6))
+    means = []
+    for _ in range(2):
+        agent = agents.make("maskable-ppo", **PPO)
+        callback = agent.evaluation(env, every=8, episodes=2)
+        agent.train(env, callback=callback)
+        means.append(callback.last_mean_reward)
+    assert means[0] == means[1]
+    trained = {view.unwrapped.problem.dataset.fingerprint for view in agent._model.get_env().unwrapped.envs}
+    env.reset(seed=0)
+    assert env.unwrapped.problem.dataset.fingerprint not in trained
 
 
 def test_training_on_given_environments_keeps_their_wrappers(tmp_path):
@@ -164,9 +206,19 @@ def test_what_selectors_refuse(tmp_path):
         agent.train(selectenv.make_env("Graph", **SIZE), steps=0)
     with pytest.raises(OptionError, match="reward selection"):
         agent.train(gym.make("CartPole-v1"))  # which has no masks
-    with pytest.raises(OptionError, match="no environment"):
-        agent.train([])
-    env = selectenv.make_env("Graph", **SIZE)
+    env, other = selectenv.make_env("Graph", **SIZE), selectenv.make_env("Tree", **SIZE)
+    batches = BatchLabels(selectenv.make_env("Graph", budget=4, **SIZE), 2)
+    for wrong, text in (
+        ([], "a list of them"),
+        (3, "a list of them"),
+        ([env, other], r"one size, not \[15, 31\]"),
+        ([env, env], "twice"),
+        ([batches], "one state a step"),
+    ):
+        with pytest.raises(OptionError, match=text):
+            agent.train(wrong)
+    with pytest.raises(OptionError, match="does not take these options"):
+        agents.make("ppo", sb3={"n_stepz": 8}).train(env, steps=1)
     with pytest.raises(NotTrainedError):
         agents.play(env, agent)
     with pytest.raises(NotTrainedError):

@@ -5,7 +5,7 @@ import pytest
 
 import agents
 import selectenv
-from experiments import bench, bench_minatar, bench_networks, demo
+from experiments import bench, bench_minatar, bench_networks, bench_selectors, cli, demo
 from experiments.plain import plain_performance
 from experiments.tables import table
 
@@ -45,6 +45,25 @@ def test_bench_of_games(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "times better" in printed
     assert "2,000 labels in a world of 3,000 states" in printed
+
+
+def test_bench_of_selectors(monkeypatch, capsys):
+    monkeypatch.setattr(bench_selectors, "STEPS", 1024)
+    monkeypatch.setattr(bench_selectors, "ROUNDS", 1)
+    assert cli.main(["bench", "--selectors"]) == 0  # options get through
+    printed = capsys.readouterr().out
+    for part in ("maskable-ppo", "steps/s", "environment", "decisions a second", "TwoRooms"):
+        assert part in printed
+
+
+def test_commands_of_their_own_explain_themselves(capsys):
+    for name in ("demo", "bench"):
+        with pytest.raises(SystemExit):
+            cli.main([name, "--help"])
+        assert f"usage: selectenv {name}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        cli.main(["list", "--quick"])
+    assert "unrecognized arguments: --quick" in capsys.readouterr().err
 
 
 def test_bench_of_networks(monkeypatch, capsys):

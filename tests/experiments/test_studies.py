@@ -19,6 +19,7 @@ from experiments.studies import find_studies
 from experiments.studies.patterns import pattern_states
 from experiments.trained import make_agent
 from experiments.verdicts import judge
+from experiments.zero_shot import GAME, RANDOM
 from selectenv import WORLDS as WORLD_ROWS
 
 STUDIES = {name: study for name, study in find_studies().items() if not name.startswith(("breakout", "minatar"))}
@@ -38,10 +39,10 @@ def results(tmp_path_factory):
     return path
 
 
-def test_thirteen_tabular_studies_are_found():
+def test_fourteen_tabular_studies_are_found():
     assert set(STUDIES) == {
         "heuristics-uds", "heuristics-adapted", "trained-uds", "trained-adapted", "es-iterations", "es-population",
-        "initial-sample", "schedules", "combinations", "cost", "patterns", "behaviour", "imputation",
+        "initial-sample", "schedules", "combinations", "cost", "patterns", "behaviour", "imputation", "learned",
     }  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def test_studies_compare(name, results, capsys):
 def test_cells_are_distinct_and_worlds_known(name):
     cells = STUDIES[name].cells(2, "exact")
     assert len({cell.key for cell in cells}) == len(cells)
-    assert {cell.world for cell in cells} <= set(WORLDS)
+    assert {cell.world for cell in cells} <= {*WORLDS, *((RANDOM, GAME) if name == "learned" else ())}
     assert all(isinstance(cell, Cell) and cell.study == name for cell in cells)
 
 

@@ -35,7 +35,7 @@ def test_playing_needs_no_torch(selector):
     figures = np.random.default_rng(0).random((30, len(NAMES))).astype(np.float32)
     figures[:, 0] = np.arange(30) < 25
     with torch.no_grad():
-        wanted = run.scorer(torch.from_numpy(figures)[None])[0][0].numpy()
+        wanted = run.average.module(torch.from_numpy(figures)[None])[0][0].numpy()
     np.testing.assert_allclose(score_states(parts, figures), wanted, atol=1e-5)
 
 
@@ -81,8 +81,8 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path):
     run.save()
     again = SelectorTraining(TINY, 0, path)
     assert again.done == 2 * SIDE_BY_SIDE
-    for mine, other in zip(run.scorer.parameters(), again.scorer.parameters(), strict=True):
-        torch.testing.assert_close(mine, other)
+    for mine, other in ((run.scorer, again.scorer), (run.average, again.average)):
+        torch.testing.assert_close(mine.state_dict(), other.state_dict())
     assert again._optimiser.state_dict()["state"].keys() == run._optimiser.state_dict()["state"].keys()
     again.advance()
     with pytest.raises(WeightsFileError, match="another run"):
@@ -105,26 +105,57 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     small = held_out(12, 3, ("guided", "sequential-greedy"))
     monkeypatch.setattr(train_selector, "held_out", lambda *_, **__: small)
     monkeypatch.setattr(tune_selector, "held_out", lambda *_, **__: small)
-    monkeypatch.setattr(train_selector, "BUFFER", 100)
     out = tmp_path / "deep" / "mine.npz"
-    command = ["train-selector", "--decisions", "96", "--hidden", "4", "--out", str(out)]
-    assert cli.main([*command, "--tensorboard", str(tmp_path / "log"), "--without-ends"]) == 0
+    command = ["train-selector", "--decisions", "320", "--hidden", "4", "--out", str(out), "--without-ends"]
+    assert cli.main([*command, "--tensorboard", str(tmp_path / "log")]) == 0
     printed = capsys.readouterr().out
     assert "sequential-greedy" in printed
-    assert Learned(str(out)).card["without"] == list(WITHOUT_ENDS)
+    made = Learned(str(out))
+    assert made.card["without"] == list(WITHOUT_ENDS)
+    fresh = SelectorTraining(SelectorSettings(hidden=4), 0).scorer.encode[0].weight.detach().numpy()
+    assert np.abs(made._parts["encode.0.weight"] - fresh).max() > 1e-4  # it has learned
     assert [path.name for path in out.parent.iterdir()] == ["mine.npz"]
+    changed = out.stat().st_mtime_ns
+    assert cli.main(command) == 0  # finished: nothing is trained again
+    assert out.stat().st_mtime_ns == changed
+    assert capsys.readouterr().out == printed
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     log = EventAccumulator(str(tmp_path / "log")).Reload()
-    assert {"held-out/return", "gap to/guided", "gap to/sequential-greedy"} <= set(log.Tags()["scalars"])
+    wanted = {"held-out/return", "gap to/guided", "gap to/sequential-greedy", "train/loss", "train/entropy"}
+    assert wanted <= set(log.Tags()["scalars"])
     assert log.Tags()["images"] == ["selection"]
-    storage = tmp_path / "tuning.log"
-    for trials in ("1", "2"):  # the second goes on with the first
-        assert cli.main(["tune-selector", "--trials", trials, "--decisions", "64", "--storage", str(storage)]) == 0
-    assert "best of 2" in capsys.readouterr().out
-    assert storage.exists()
     assert cli.main(["train-selector", "--decisions", "0", "--out", str(out)]) == 1
     assert "decisions must be a whole number" in capsys.readouterr().err
+    assert cli.main(["train-selector", "--out", str(tmp_path)]) == 1
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_tuning_goes_on_and_cuts_short(tmp_path, capsys, monkeypatch):
+    import optuna
+    from optuna.storages.journal import JournalFileBackend
+
+    small = held_out(12, 3, ())
+    monkeypatch.setattr(tune_selector, "held_out", lambda *_, **__: small)
+
+    class AllButTheFirst(optuna.pruners.BasePruner):
+        def prune(self, study, trial):
+            return trial.number > 0
+
+    monkeypatch.setattr(optuna.pruners, "MedianPruner", lambda **_: AllButTheFirst())
+    storage = tmp_path / "tuning.log"
+    for trials in ("1", "3"):  # the second goes on with the first
+        assert cli.main(["tune-selector", "--trials", trials, "--decisions", "320", "--storage", str(storage)]) == 0
+    trials = optuna.load_study(
+        study_name=None, storage=optuna.storages.JournalStorage(JournalFileBackend(str(storage)))
+    ).trials
+    assert len({trial.params["rate"] for trial in trials}) == 3  # going on repeats nothing
+    assert [trial.state.name for trial in trials] == ["COMPLETE", "PRUNED", "PRUNED"]
+    assert [path.name for path in tmp_path.iterdir()] == ["tuning.log"]
+    foreign = tmp_path / "foreign.log"
+    foreign.write_text("no journal\n" * 3)
+    assert cli.main(["tune-selector", "--storage", str(foreign)]) == 1
+    assert "no journal of Optuna" in capsys.readouterr().err
 
 
 def test_rivals_are_measured_alike():
@@ -135,7 +166,7 @@ def test_rivals_are_measured_alike():
 
 def test_files_that_are_no_selectors(selector, tmp_path):
     _, path = selector
-    with pytest.raises(SavedAgentError, match="there is no weights file"):
+    with pytest.raises(SavedAgentError, match="there is no selector"):
         Learned(str(tmp_path / "none.npz"))
     with pytest.raises(OptionError):
         Learned(3)
@@ -148,6 +179,13 @@ def test_files_that_are_no_selectors(selector, tmp_path):
     for name, text in (("figures", "other figures"), ("shape", "another shape"), ("cut", "damaged")):
         with pytest.raises(SavedAgentError, match=text):
             Learned(str(tmp_path / f"{name}.npz"))
-    for wrong in ({"decisions": 0}, {"rate": 0.0}, {"temperature": 0.0}, {"teacher_share": 2.0}, {"batch": 0}):
+    for wrong in (
+        {"decisions": 0},
+        {"rate": 0.0},
+        {"temperature": 0.0},
+        {"teacher_share": 2.0},
+        {"batch": 0},
+        {"updates": 0},
+    ):
         with pytest.raises(OptionError):
             SelectorSettings(**wrong)

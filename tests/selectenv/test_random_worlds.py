@@ -1,5 +1,7 @@
 """Random worlds: sound, of the right size, never a published one; padded ones play like themselves."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -52,8 +54,22 @@ def test_worlds_differ_in_what_matters():
 
 
 def test_published_worlds_are_never_drawn(monkeypatch):
-    for name in selectenv.TABULAR:
-        assert selectenv.TABULAR[name].make().fingerprint in random_worlds._published()
+    rng = np.random.default_rng(0)
+    for row in selectenv.TABULAR.values():
+        known = row.make()
+        order = rng.permutation(known.n_states)  # the same world by other numbers, with other rewards and chances
+        numbers = np.append(order, -1)
+        other = replace(
+            known,
+            state=order[known.state],
+            next_state=numbers[known.next_state],
+            start=known.start[np.argsort(order)],
+            reward=-known.reward,
+        )
+        assert random_worlds.shape_of(other) == random_worlds.shape_of(known) in random_worlds._published()
+        assert random_worlds._is_published(known)
+    shapes = {random_worlds.shape_of(random_world(rng)) for _ in range(100)}
+    assert len(shapes) > 90
     known = selectenv.TABULAR["Tree"].make()
     other = random_world(np.random.default_rng(0), "grid")
     drawn = iter([known, other])
@@ -108,7 +124,6 @@ def test_a_new_world_every_episode():
         _, info = env.reset(seed=seed)
         problem = base.problem
         world = problem.evaluator.engine.world
-        assert not info["action_mask"][problem.counted :].sum() or problem.counted < 100
         assert info["action_mask"].sum() == problem.counted == problem.dataset.labelable.sum()
         assert 1 <= base.budget <= problem.counted
         assert info["budget"] == base.budget
@@ -122,6 +137,21 @@ def test_a_new_world_every_episode():
     again = agents.play(env, agents.make("uniform"), seed=3)
     np.testing.assert_array_equal(first.labels, again.labels)
     assert first.performance == again.performance
+
+
+def test_small_worlds_take_what_fits():
+    env = gym.make("RewardSelection-Random-v0", budget=20).unwrapped
+    mixed = gym.make("RewardSelection-Random-v0", budget=(0.2, 0.6), initial_ratio=0.3).unwrapped
+    budgets = []
+    for seed in range(20):
+        env.reset(seed=seed)
+        budgets.append(env.budget)
+        assert env.budget == min(20, env.problem.counted)
+        _, info = mixed.reset(seed=seed)
+        assert len(info["initial"]) == min(int(0.3 * mixed.problem.counted + 1e-9), mixed.budget - 1)
+    assert min(budgets) < max(budgets) == 20
+    with pytest.raises(BudgetError):
+        gym.make("RewardSelection-Random-v0", budget=101)
 
 
 def test_the_random_environment_keeps_the_contract():

@@ -74,6 +74,27 @@ def test_evaluator_calls_of_the_agent_are_counted(tmp_path):
     assert values(read(tmp_path / "env-0"), "episode/evaluator_calls") == [1]
 
 
+def test_a_search_is_counted_with_the_episode_that_follows(tmp_path):
+    env = TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", budget=3, **SIZE), tmp_path)
+    agent = agents.make("sequential-greedy")
+    agent.train(env)
+    asked = [agents.play(env, agent).asked, agent.training_calls[0], 0]
+    agents.play(env, agents.make("uniform"))
+    env.close()
+    assert asked[0] == asked[1] > 0
+    assert values(read(tmp_path / "env-0"), "episode/evaluator_calls") == [asked[0], 0]
+
+
+def test_episodes_that_are_cut_short_are_logged_too(tmp_path):
+    inner = gym.make("RewardSelection-Tree-v0", budget=5, max_episode_steps=2, **SIZE)
+    env = TensorBoardMonitor(inner, tmp_path)
+    env.reset(seed=0)
+    for state in (1, 2):
+        env.step(state)
+    env.close()
+    assert values(read(tmp_path / "env-0"), "episode/labels") == [2]
+
+
 def test_the_test_phase_is_watched_at_its_end_only(tmp_path):
     env = TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", budget=3, phase="test", **SIZE), tmp_path)
     agents.play(env, agents.make("terminal"))
