@@ -43,3 +43,8 @@ class StateScorer(nn.Module):
         beside = pool[:, None, :].expand(-1, figures.shape[1], -1)
         scores = self.score(torch.cat([code, beside], dim=2))[:, :, 0]
         return scores, self.judge(pool)[:, 0]
+
+
+def one_thread() -> None:
+    """Let this process train on one thread: so small a network gains nothing by more, and sums keep their order."""
+    torch.set_num_threads(1)

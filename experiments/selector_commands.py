@@ -28,8 +28,9 @@ def add_to(add: Callable[[str, object, str], argparse.ArgumentParser]) -> None:
 
 def train_selector_command(options: argparse.Namespace) -> None:
     """Train a selector and say how it does beside its rivals."""
+    from agents.scorer import one_thread
     from agents.state_features import WITHOUT_ENDS
-    from experiments.train_selector import SelectorSettings, one_thread, train_selector
+    from experiments.train_selector import SelectorSettings, train_selector
 
     one_thread()
 
@@ -44,7 +45,8 @@ def train_selector_command(options: argparse.Namespace) -> None:
 
 def tune_selector_command(options: argparse.Namespace) -> None:
     """Search options of training."""
-    from experiments.train_selector import SelectorSettings, one_thread
+    from agents.scorer import one_thread
+    from experiments.train_selector import SelectorSettings
     from experiments.tune_selector import tune_selector
 
     one_thread()

@@ -333,11 +333,6 @@ def _plain(settings: SelectorSettings) -> dict[str, Any]:
     return {**asdict(settings), "without": list(settings.without)}
 
 
-def one_thread() -> None:
-    """Let this process train on one thread: so small a network gains nothing by more, and sums keep their order."""
-    torch.set_num_threads(1)
-
-
 def save_selector(run: SelectorTraining, path: Path) -> None:
     """Write what a selector needs to play: layers and a card."""
     arrays = {k: v.numpy() for k, v in run.average.module.state_dict().items() if not k.startswith("judge")}

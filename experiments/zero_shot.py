@@ -30,6 +30,8 @@ HEURISTICS = (
 SEARCHES = ("es-50", "es-200", "es-1000", "sequential-greedy")
 CERTAIN = ("terminal", "terminal-guided", "sequential-greedy")
 SEARCH_SEEDS = 10
+PER_WORLD = {"maskable-ppo": 10_000}
+"""Trained in the very world that it labels, under UDS: agent -> steps, for one seed."""
 RANDOM = "Random"
 RANDOM_WORLDS = 120
 GAME, GAME_SEEDS, GAME_SEARCHES = "Breakout", 3, ("es-50", "es-200")
@@ -41,8 +43,11 @@ def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
     for learner in LEARNERS:
         for world in WORLDS:
             for budget in BUDGETS[world]:
+                task = {"learner": learner, "budget": budget}
                 for strategy, seed, weights in _published_runs(seeds):
-                    found.append(Cell(study, world, strategy, seed, {"learner": learner, "budget": budget, **weights}))
+                    found.append(Cell(study, world, strategy, seed, {**task, **weights}))
+                for strategy, steps in PER_WORLD.items() if learner == "uds" else ():
+                    found.append(Cell(study, world, strategy, 0, {**task, "steps": steps}))
         for number in range(min(RANDOM_WORLDS, 6 * seeds)):
             for strategy, _, weights in _runs(1):
                 found.append(Cell(study, RANDOM, strategy, number, {"learner": learner, **weights}))
@@ -91,6 +96,11 @@ def run_zero_shot(cell: Cell) -> list[Record]:
 def _agent(cell: Cell, **options: Any) -> agents.Agent:
     if cell.strategy in SELECTORS:
         return agents.make("learned", weights=cell.settings["weights"])
+    if cell.strategy in PER_WORLD:
+        from agents.scorer import one_thread
+
+        one_thread()
+        options["steps"] = cell.settings["steps"]
     return agents.make(cell.strategy, **options)
 
 

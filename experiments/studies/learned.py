@@ -3,7 +3,8 @@
 The published worlds, random worlds that it was not trained in, some of them larger, and Breakout; five training seeds.
 "normalised gap" is the distance to the best set known, averaged over the budgets of a world, as a share of what uniform
 leaves there, and averaged over the six worlds. "test" scores the labels that were chosen on the training data on the
-five test mixtures; "anew" lets those who ask no evaluator choose on each of those themselves.
+five test mixtures; "anew" lets those who ask no evaluator choose on each of those themselves. maskable-ppo is trained
+in the very world that it labels, for each budget.
 """
 
 from collections import defaultdict
@@ -23,6 +24,9 @@ from selectenv.typing import FloatArray
 
 NAME, SEEDS = "learned", 20
 SIX, GAP, ALL = "six worlds", "normalised gap", "all"
+LARGER = "worlds larger than any in training"
+TRAINED_SIZE = 64
+"""States of the largest worlds in training."""
 SHOWN = ("uniform", "guided", "terminal", "terminal-guided", "es-50", "es-200", "learned", "learned-without-ends")
 Runs = dict[tuple[str, str, str, Any], dict[str, list[float]]]
 """Learner, world, strategy, labels -> figure -> runs, in the order of their seeds."""
@@ -33,8 +37,11 @@ def cells(seeds: int, solver: str) -> list[Cell]:
     return zero_shot_cells(NAME, seeds)
 
 
-def _place(result: Result, record: Record) -> str:
-    return f"{RANDOM} {record['kind']}" if result.cell.world == RANDOM else result.cell.world
+def _places(result: Result, record: Record) -> list[str]:
+    """Return where a figure belongs; those of random worlds stand by kind, and those of the larger ones once more."""
+    if result.cell.world != RANDOM:
+        return [result.cell.world]
+    return [f"{RANDOM} {record['kind']}", *([LARGER] if record["states"] > TRAINED_SIZE else [])]
 
 
 def _runs(results: list[Result]) -> Runs:
@@ -44,10 +51,11 @@ def _runs(results: list[Result]) -> Runs:
         settings = result.cell.settings
         learner = str(settings.get("learner", settings.get("variant")))
         for record in result.records:
-            place = learner, _place(result, record), result.cell.strategy, record["labels"]
-            for figure in ("train", "test", "anew", "return", "asked"):
-                if figure in record:
-                    gathered[place, figure][result.cell.seed].append(record[figure])
+            for world in _places(result, record):
+                place = learner, world, result.cell.strategy, record["labels"]
+                for figure in ("train", "test", "anew", "return", "asked"):
+                    if figure in record:
+                        gathered[place, figure][result.cell.seed].append(record[figure])
     found: Runs = defaultdict(dict)
     for (place, figure), by_seed in gathered.items():
         found[place][figure] = [float(np.mean(values)) for values in by_seed.values()]
@@ -113,7 +121,7 @@ def findings(rows: list[Row]) -> list[str]:
             f"seeds), less than {', '.join(beaten) or 'nobody'} beyond the intervals"
         )
     for learner in LEARNERS:
-        for world, what in ((RANDOM, "random worlds"), (GAME, GAME)):
+        for world, what in ((RANDOM, "random worlds"), (LARGER, LARGER), (GAME, GAME)):
             means: dict[str, list[float]] = defaultdict(list)
             for row in rows:
                 if row.world.startswith(world) and row.figure == "return" and row.setting == learner and row.ours:

@@ -118,3 +118,12 @@ def test_selectors_ship():
         agents.make("learned", weights="sed-1")
     with pytest.raises(OptionError):
         agents.make("learned", weights=1)
+
+
+def test_the_larger_worlds_are_larger():
+    from experiments.studies.learned import TRAINED_SIZE
+
+    for name in SELECTORS.values():
+        for seed in range(TRAINING_SEEDS):
+            card = agents.make("learned", weights=name.format(seed)).card
+            assert card["settings"]["padding"] == TRAINED_SIZE
