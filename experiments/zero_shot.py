@@ -9,7 +9,7 @@ import numpy as np
 import agents
 from agents.learned import SHIPPED, selector_path
 from experiments.cells import Cell, Record
-from experiments.minatar import FRESH_EPISODES, FRESH_SEED, SHARES, expert_mark, game_problem, percent
+from experiments.minatar import FRESH_EPISODES, FRESH_SEED, HEURISTICS, SHARES, expert_mark, game_problem, percent
 from experiments.minatar import OPTIONS as GAME_OPTIONS
 from experiments.protocol import BUDGETS, FEEDBACK, WORLDS, problem
 from selectenv.domains.random_worlds import KINDS
@@ -20,13 +20,11 @@ from selectenv.registration import MINATAR, TEST_SHARES
 from selectenv.streams import generator
 
 LEARNERS = ("uds", "adapted")
-SELECTORS = {"learned": "seed-{}", "learned-without-ends": "without-ends-{}"}
-"""Selector -> name of the weights of a training seed."""
-TRAINING_SEEDS = 5
-HEURISTICS = (
-    "uniform", "visitation", "visitation-on-policy", "guided", "guided-on-policy", "terminal", "terminal-guided",
-    "adaptive-mixture",
-)  # fmt: skip
+SELECTORS = {
+    "learned": tuple(f"seed-{seed}" for seed in range(5)),
+    "learned-without-ends": tuple(f"without-ends-{seed}" for seed in range(3)),
+}
+"""Selector -> names of the weights of its training seeds."""
 SEARCHES = ("es-50", "es-200", "es-1000", "sequential-greedy")
 CERTAIN = ("terminal", "terminal-guided", "sequential-greedy")
 SEARCH_SEEDS = 10
@@ -54,10 +52,8 @@ def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
         for seed in range(min(seeds, GAME_SEEDS)):
             data = {"variant": learner, "problem": {"scale": "laptop", "learner": learner}, "expert": expert_mark(GAME)}
             found += [Cell(study, GAME, strategy, seed, data) for strategy in (*HEURISTICS, *GAME_SEARCHES)]
-            found += [
-                Cell(study, GAME, strategy, seed, {**data, **_weights(name.format(_shipped_seed()))})
-                for strategy, name in SELECTORS.items()
-            ]
+            for strategy, name in (("learned", SHIPPED), ("learned-without-ends", "without-ends-0")):
+                found.append(Cell(study, GAME, strategy, seed, {**data, **_weights(name)}))
     return found
 
 
@@ -69,13 +65,9 @@ def _runs(seeds: int) -> list[tuple[str, int, dict[str, Any]]]:
     """Return strategies with seeds and, for selectors, whose seed is that of their training, their weights."""
     found: list[tuple[str, int, dict[str, Any]]] = [(name, seed, {}) for name in HEURISTICS for seed in range(seeds)]
     found += [(name, seed, {}) for name in SEARCHES for seed in range(min(seeds, SEARCH_SEEDS))]
-    for strategy, name in SELECTORS.items():
-        found += [(strategy, seed, _weights(name.format(seed))) for seed in range(TRAINING_SEEDS)]
+    for strategy, names in SELECTORS.items():
+        found += [(strategy, seed, _weights(name)) for seed, name in enumerate(names)]
     return found
-
-
-def _shipped_seed() -> str:
-    return SHIPPED.rpartition("-")[2]
 
 
 def _weights(name: str) -> dict[str, Any]:

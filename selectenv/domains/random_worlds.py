@@ -144,7 +144,7 @@ def _grid(rng: np.random.Generator, n: int) -> TabularWorld:
     moved = np.array(
         [[number.get((x + dx, y + dy), i) for dx, dy in arrows] for i, (x, y) in enumerate(cells.tolist())]
     )
-    slip = _sometimes(rng, 0.4)
+    slip = _sometimes(rng, 0.7)
     sideways = np.array([[2, 3], [2, 3], [0, 1], [0, 1]])
     targets = np.stack([moved, moved[:, sideways[:, 0]], moved[:, sideways[:, 1]]], axis=2)
     chances = np.broadcast_to([1 - slip, slip / 2, slip / 2], targets.shape).copy()
@@ -161,7 +161,7 @@ def _finish_grid(
 ) -> TabularWorld:  # fmt: skip
     """Pay for what is entered: goals and traps end the episode, a cliff leads back to the start."""
     pays = {"": -float(rng.integers(0, 2)) * rng.choice([0.01, 0.1, 1.0]), "goal": float(rng.choice([1, 1, 10]))}
-    pays["trap"] = pays["cliff"] = -float(rng.choice([1, 10, 100]))
+    pays["trap"] = pays["cliff"] = -float(rng.choice([0, 1, 10, 100]))
     reward = np.vectorize(pays.__getitem__, otypes=[float])(kinds)[targets]
     ended = np.isin(kinds, ("goal", "trap"))[targets]
     home = int(np.flatnonzero(start)[0])
