@@ -20,7 +20,7 @@ from selectenv.weights import load_weights
 
 FOLDER = Path(__file__).parent / "selectors"
 """Selectors that ship with the package: five training seeds, and some that were not shown where episodes end."""
-SHIPPED = "seed-0"
+SHIPPED = "seed-2"
 """The one that is taken unless another is named: the best of the five in random worlds held out from training."""
 LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
 

@@ -66,6 +66,20 @@ def test_the_table_of_verdicts_is_that_of_the_full_run():
     assert f"{agree} of {len(networks)} published figures agree at this scale" in README
 
 
+def test_the_table_of_selectors_is_that_of_the_full_run():
+    with (ROOT / "docs" / "results.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["study"] == "learned"]
+    gaps = {(row["strategy"], row["setting"]): row for row in rows if row["world"] == "six worlds"}
+    table = re.findall(r"^\| \**([\w-]+)\** \| [\w, ]+ \| ([\d.]+)( \([\d. to]+\))? \| ", README, flags=re.MULTILINE)
+    assert sorted(name for name, _, _ in table) == sorted(name for name, learner in gaps if learner == "uds")
+    assert [float(gap) for _, gap, _ in table] == sorted(float(gap) for _, gap, _ in table)
+    for name, gap, interval in table:
+        row = gaps[name, "uds"]
+        assert gap == f"{float(row['ours']):.2f}"
+        low, high = map(float, row["95 % interval"].split(" to "))
+        assert interval == (f" ({low:.2f} to {high:.2f})" if name.startswith("learned") else "")
+
+
 def test_every_environment_is_in_the_table():
     rows = re.findall(r"^\| `(RewardSelection-\w+-v0)` \| (\d+) \| (\d+) \| (\d+) \|", README, flags=re.MULTILINE)
     games = re.findall(
