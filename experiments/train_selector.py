@@ -344,7 +344,8 @@ def save_selector(run: SelectorTraining, path: Path) -> None:
 
 
 def _drawn(worlds: HeldOut, agent: agents.Agent) -> Any:
-    """Draw what the selector labels in the first held-out world."""
-    env = RewardSelectionEnv(worlds.problems[0], worlds.budgets[0])
+    """Draw what the selector labels in the largest held-out world."""
+    largest = int(np.argmax([problem.counted for problem in worlds.problems]))
+    env = RewardSelectionEnv(worlds.problems[largest], worlds.budgets[largest])
     agents.play(env, agent)
     return draw_figure(env.problem, env.labelled_at, env.budget)
