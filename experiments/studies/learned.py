@@ -167,7 +167,8 @@ def cost_figure(runs: Runs) -> Any:
             axes.errorbar(x, summary.mean, bars, fmt="*" if mine else "o", markersize=10 if mine else 4)
             axes.annotate(strategy, (x, summary.mean), fontsize=6, xytext=(4, 2), textcoords="offset points")
         axes.set_xscale("symlog", linthresh=1)
-        axes.set(xlabel="evaluator calls", ylabel="gap left (uniform = 1)", title=learner, xlim=(-0.3, None))
+        axes.set_yscale("log")
+        axes.set(xlabel="evaluator calls", ylabel="gap left (uniform = 1)", title=learner, xlim=(-0.3, 50_000))
         axes.grid(alpha=0.3)
     return picture
 
