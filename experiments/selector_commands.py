@@ -10,7 +10,9 @@ from experiments.tables import table
 def add_to(add: Callable[[str, object, str], argparse.ArgumentParser]) -> None:
     """Add the commands to the command line."""
     command = add("train-selector", train_selector_command, "train a selector for any world; run again to go on")
-    command.add_argument("--decisions", type=int, help="labels to learn from (default 300,000)")
+    command.add_argument(
+        "--decisions", type=int, help="labels to learn from (default 150,000, as for the shipped ones)"
+    )
     command.add_argument("--seed", type=int, default=0, help="(default 0)")
     command.add_argument("--hidden", type=int, help="width of the network (default 64)")
     command.add_argument("--rate", type=float, help="learning rate (default 0.001)")

@@ -59,7 +59,7 @@ FLAT = 1e-6
 class SelectorSettings:
     """How a selector is trained."""
 
-    decisions: int = 300_000
+    decisions: int = 150_000
     hidden: int = 64
     rate: float = 1e-3
     """Learning rate; it falls to a tenth."""
