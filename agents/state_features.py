@@ -19,6 +19,8 @@ NAMES = (
     "budget left", "labels left", "states", "reward seen",
 )  # fmt: skip
 """The figures of a state, in order; the last five are those of the whole episode."""
+LARGE = 64
+"""Larger worlds look as large as this: selectors are trained up to here, and networks do not extrapolate."""
 WITHOUT_ENDS = ("termination", "near an end", "out-degree")
 """What an ablation leaves out: whatever tells where episodes end, and nothing leads on from where they always do."""
 
@@ -85,7 +87,7 @@ def state_features(
         "adapted": float(adapted),
         "budget left": left,
         "labels left": left * budget / count,
-        "states": np.log(count) / 5,
+        "states": np.log(min(count, LARGE)) / 5,
         "reward seen": float(np.any(value)),
     }
     out = np.zeros((len(seen), len(NAMES)), np.float32)

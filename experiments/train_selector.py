@@ -18,7 +18,7 @@ from agents.errors import SavedAgentError
 from agents.learned import Learned, read_selector
 from agents.progress import progress
 from agents.selector_view import sight_of
-from agents.state_features import NAMES
+from agents.state_features import LARGE, NAMES
 from selectenv.checks import check_int, check_name, check_real
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError, OptionError, WeightsFileError
@@ -72,7 +72,7 @@ class SelectorSettings:
     """Batches that are learned from whenever every episode has made a decision."""
     averaging: float = 0.998
     """The selector is the moving average of the weights; this is what stays of it at each update."""
-    padding: int = 64
+    padding: int = LARGE
     """States of the largest worlds."""
     without: tuple[str, ...] = ()
     """Figures of a state that are left out."""

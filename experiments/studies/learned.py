@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.state_features import LARGE
 from experiments.best_known import best_return
 from experiments.cells import Cell, Record, Result
 from experiments.figures import new_figure
@@ -25,8 +26,6 @@ from selectenv.typing import FloatArray
 NAME, SEEDS = "learned", 20
 SIX, GAP, ALL = "six worlds", "normalised gap", "all"
 LARGER = "worlds larger than any in training"
-TRAINED_SIZE = 64
-"""States of the largest worlds in training."""
 SHOWN = ("uniform", "guided", "terminal", "terminal-guided", "es-50", "es-200", "learned", "learned-without-ends")
 Runs = dict[tuple[str, str, str, Any], dict[str, list[float]]]
 """Learner, world, strategy, labels -> figure -> runs, in the order of their seeds."""
@@ -41,7 +40,7 @@ def _places(result: Result, record: Record) -> list[str]:
     """Return where a figure belongs; those of random worlds stand by kind, and those of the larger ones once more."""
     if result.cell.world != RANDOM:
         return [result.cell.world]
-    return [f"{RANDOM} {record['kind']}", *([LARGER] if record["states"] > TRAINED_SIZE else [])]
+    return [f"{RANDOM} {record['kind']}", *([LARGER] if record["states"] > LARGE else [])]
 
 
 def _runs(results: list[Result]) -> Runs:

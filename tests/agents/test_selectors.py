@@ -14,7 +14,7 @@ import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
 from agents.scorer import StateScorer
 from agents.selector_view import SelectorView
-from agents.state_features import NAMES, WITHOUT_ENDS, state_features, structure_of
+from agents.state_features import LARGE, NAMES, WITHOUT_ENDS, state_features, structure_of
 from selectenv.errors import OptionError, UnknownNameError
 from selectenv.random_problems import RandomProblems
 from selectenv.wrappers import BatchLabels, TensorBoardMonitor
@@ -52,6 +52,16 @@ def test_figures_are_of_moderate_size(seed):
         assert column[name].min() >= 0
         assert column[name].max() <= 1 + 1e-6
     assert column["labelled"].sum() == len(set(labels[: env.budget - 1].tolist()))
+
+
+def test_large_worlds_look_no_larger_than_those_of_training():
+    sizes = {}
+    for n in (60, LARGE, 300):
+        numbers = np.arange(n)
+        data = selectenv.from_arrays(numbers, np.zeros(n, int), (numbers + 1) % n, numbers == n - 1)
+        figures = figures_after(selectenv.make_env(dataset=data, budget=2), [0])
+        sizes[n] = figures[0, NAMES.index("states")]
+    assert sizes[60] < sizes[LARGE] == sizes[300]
 
 
 def test_figures_say_what_they_are_called():

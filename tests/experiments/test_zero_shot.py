@@ -6,11 +6,11 @@ import pytest
 import agents
 from agents.errors import SavedAgentError
 from agents.learned import SHIPPED, selector_path
-from agents.state_features import WITHOUT_ENDS
+from agents.state_features import LARGE, WITHOUT_ENDS
 from experiments.cells import Result
 from experiments.protocol import BUDGETS, WORLDS
 from experiments.studies import find_studies
-from experiments.studies.learned import GAP, SIX, TRAINED_SIZE, cost_figure
+from experiments.studies.learned import GAP, SIX, cost_figure
 from experiments.studies.learned import _runs as runs_of
 from experiments.zero_shot import RANDOM, SELECTORS, run_zero_shot
 from selectenv.errors import OptionError
@@ -113,7 +113,7 @@ def test_selectors_ship():
             other = agents.make("learned", weights=name)
             assert other.card["seed"] == seed
             assert other.card["without"] == (list(WITHOUT_ENDS) if "without" in name else [])
-            assert other.card["settings"]["padding"] == TRAINED_SIZE  # larger worlds are larger
+            assert other.card["settings"]["padding"] == LARGE  # larger worlds are larger
     assert selector_path(SHIPPED).stat().st_size < 100_000
     with pytest.raises(SavedAgentError, match="Did you mean 'seed-1'"):
         agents.make("learned", weights="sed-1")
