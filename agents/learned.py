@@ -86,7 +86,8 @@ def read_selector(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]]
     """Return the layers and the card of a selector.
 
     Raises:
-        SavedAgentError: the file is missing, damaged, or of another network.
+        SavedAgentError: the file is damaged, or of another network.
+        OSError: there is no such file.
     """
     return _read(os.fspath(path), Path(path).stat().st_mtime_ns)
 

@@ -12,14 +12,13 @@ from agents.errors import SearchLimitError
 from agents.progress import progress
 from experiments.figures import performance_figure, selections_figure
 from experiments.tables import table
+from experiments.trained import CERTAIN
 from selectenv.env import RewardSelectionEnv
 from selectenv.typing import IntArray
 
 WORLD = "Tree"
 BUDGETS = (3, 9, 15)
 DRAWN = 9
-DETERMINISTIC = {"terminal", "terminal-guided", "learned", "sequential-greedy", "beam", "swap-search", "brute-force",
-                 "reduced-brute-force", "exact"}  # fmt: skip
 OPTIONS = {"optuna": {"trials": 40}, "swap-search": {"calls": 10_000}}
 FEWER_SEEDS = {"optuna": 1}
 
@@ -54,7 +53,7 @@ def main(arguments: list[str] | None = None) -> None:
     best = {budget: best_return(budget) for budget in options.budgets}
     work = [(name, budget) for name in names for budget in options.budgets]
     for name, budget in progress(work, len(work), "playing"):
-        seeds = 1 if name in DETERMINISTIC else min(options.seeds, FEWER_SEEDS.get(name, options.seeds))
+        seeds = 1 if name in CERTAIN else min(options.seeds, FEWER_SEEDS.get(name, options.seeds))
         played = [found for seed in range(seeds) if (found := play(name, budget, seed)) is not None]
         if not played:
             rows.append((name, budget, "not enumerated", "", "", ""))

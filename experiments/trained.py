@@ -22,6 +22,8 @@ from selectenv.registration import TEST_SHARES
 EPISODES = 10_000
 """Episodes behind a published figure."""
 DETERMINISTIC = ("brute-force", "sequential-greedy", "swap-search", "exact")
+CERTAIN = frozenset({*DETERMINISTIC, "terminal", "terminal-guided", "learned", "beam", "reduced-brute-force"})
+"""All strategies that leave nothing to chance: one seed of them is enough."""
 OPTIONS: Mapping[str, dict[str, Any]] = {
     "exact": {"evaluations": 300_000, "seconds": 1e9},  # a limit on evaluations gives the same result everywhere
     "swap-search": {"calls": 50_000},

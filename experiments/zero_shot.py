@@ -12,6 +12,7 @@ from experiments.cells import Cell, Record
 from experiments.minatar import FRESH_EPISODES, FRESH_SEED, HEURISTICS, SHARES, expert_mark, game_problem, percent
 from experiments.minatar import OPTIONS as GAME_OPTIONS
 from experiments.protocol import BUDGETS, FEEDBACK, WORLDS, problem
+from experiments.trained import CERTAIN
 from selectenv.domains.random_worlds import KINDS
 from selectenv.env import RewardSelectionEnv, number_of_labels
 from selectenv.problem import SelectionProblem
@@ -26,7 +27,6 @@ SELECTORS = {
 }
 """Selector -> names of the weights of its training seeds."""
 SEARCHES = ("es-50", "es-200", "es-1000", "sequential-greedy")
-CERTAIN = ("terminal", "terminal-guided", "sequential-greedy")
 SEARCH_SEEDS = 10
 PER_WORLD = {"maskable-ppo": 10_000}
 """Trained in the very world that it labels, under UDS: agent -> steps, for one seed."""
@@ -42,7 +42,7 @@ def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
         for world in WORLDS:
             for budget in BUDGETS[world]:
                 task = {"learner": learner, "budget": budget}
-                for strategy, seed, weights in _published_runs(seeds):
+                for strategy, seed, weights in _runs(seeds):
                     found.append(Cell(study, world, strategy, seed, {**task, **weights}))
                 for strategy, steps in PER_WORLD.items() if learner == "uds" else ():
                     found.append(Cell(study, world, strategy, 0, {**task, "steps": steps}))
@@ -57,14 +57,12 @@ def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
     return found
 
 
-def _published_runs(seeds: int) -> list[tuple[str, int, dict[str, Any]]]:
-    return [run for run in _runs(seeds) if run[0] not in CERTAIN or run[1] == 0]
-
-
 def _runs(seeds: int) -> list[tuple[str, int, dict[str, Any]]]:
     """Return strategies with seeds and, for selectors, whose seed is that of their training, their weights."""
-    found: list[tuple[str, int, dict[str, Any]]] = [(name, seed, {}) for name in HEURISTICS for seed in range(seeds)]
-    found += [(name, seed, {}) for name in SEARCHES for seed in range(min(seeds, SEARCH_SEEDS))]
+    found: list[tuple[str, int, dict[str, Any]]] = []
+    for name in (*HEURISTICS, *SEARCHES):
+        most = 1 if name in CERTAIN else min(seeds, SEARCH_SEEDS) if name in SEARCHES else seeds
+        found += [(name, seed, {}) for seed in range(most)]
     for strategy, names in SELECTORS.items():
         found += [(strategy, seed, _weights(name)) for seed, name in enumerate(names)]
     return found

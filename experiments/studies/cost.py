@@ -13,14 +13,13 @@ from experiments.figures import new_figure
 from experiments.protocol import BUDGETS, WORLDS, problem
 from experiments.statistics import summarise
 from experiments.study import Row, Study
-from experiments.trained import DETERMINISTIC, NOT_ENUMERATED, OPTIONS
+from experiments.trained import CERTAIN, NOT_ENUMERATED, OPTIONS
 from selectenv.env import RewardSelectionEnv
 
 NAME = "cost"
 SEEDS = 10
 FEWER = {"optuna": 1}
 MORE_OPTIONS = {**OPTIONS, "optuna": {"trials": 60}, "swap-search": {"calls": 20_000}}
-CERTAIN = {*DETERMINISTIC, "terminal", "terminal-guided", "learned", "beam", "reduced-brute-force"}
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:

@@ -8,7 +8,6 @@ in the very world that it labels, for each budget.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -143,7 +142,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
         found["What strategies leave, world by world, under UDS"] = _worlds_figure(runs)
     for world, title in ((RANDOM, "random worlds"), (GAME, GAME)):
         if any(place.startswith(world) for _, place, _, _ in runs):
-            found[f"Return against labels in {title}"] = _curves_figure(runs, lambda p, w=world: p.startswith(w))  # type: ignore[misc]
+            found[f"Return against labels in {title}"] = _curves_figure(runs, world)
     return found
 
 
@@ -188,14 +187,14 @@ def _worlds_figure(runs: Runs) -> Any:
     return picture
 
 
-def _curves_figure(runs: Runs, wanted: Callable[[str], bool]) -> Any:
+def _curves_figure(runs: Runs, world: str) -> Any:
     picture = new_figure(10, 4)
     for i, learner in enumerate(LEARNERS):
         axes = picture.add_subplot(1, 2, i + 1)
         for strategy in SHOWN:
             curve: dict[str, list[float]] = defaultdict(list)
             for (mine, place, name, labels), figures in runs.items():
-                if mine == learner and name == strategy and wanted(place):
+                if mine == learner and name == strategy and place.startswith(world):
                     curve[labels] += figures["return"]
             if curve:
                 style = "-" if strategy in SELECTORS else "--"
