@@ -17,7 +17,7 @@ lint: .venv/.lint
 	$(BIN)/mypy
 
 bench: .venv/.bench
-	$(BIN)/python -m experiments.bench
+	$(BIN)/python -m experiments.benchmarks.bench
 
 clean:
 	rm -rf .venv build dist out *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

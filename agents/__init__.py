@@ -1,10 +1,10 @@
 """The players: selection strategies against one interface."""
 
-from agents.agent import Agent, RankingAgent, SamplingAgent, Taxonomy
+from agents.base import Agent, RankingAgent, SamplingAgent, Taxonomy
 from agents.play import Episode, play
-from agents.sb3_agents import Sb3Agent
-from agents.table import AGENTS, load, make
-from agents.trained import Found, TrainedAgent, Training
+from agents.registry import AGENTS, load, make
+from agents.sb3.sb3_agents import Sb3Agent
+from agents.search.search_agent import Found, TrainedAgent, Training
 
 __all__ = [
     "AGENTS",

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.agent import Agent
+from agents.base import Agent
 from selectenv.checks import check_int
 from selectenv.errors import OptionError
 from selectenv.streams import generator

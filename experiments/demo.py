@@ -9,11 +9,11 @@ import numpy as np
 import agents
 import selectenv
 from agents.errors import SearchLimitError
-from agents.progress import progress
-from experiments.figures import performance_figure, selections_figure
-from experiments.tables import table
-from experiments.trained import CERTAIN
+from experiments.analysis.figures import performance_figure, selections_figure
+from experiments.cli.tables import table
+from experiments.studies.tabular.search_results import CERTAIN
 from selectenv.env import RewardSelectionEnv
+from selectenv.io.progress import progress
 from selectenv.typing import IntArray
 
 WORLD = "Tree"

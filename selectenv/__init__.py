@@ -1,7 +1,7 @@
 """Which rewards matter? Gymnasium environments for choosing the states to label in an offline dataset."""
 
 from selectenv.datasets import OfflineDataset, from_arrays
-from selectenv.domains import TabularWorld, from_outcomes, from_toy_text
+from selectenv.domains.tabular import TabularWorld, from_outcomes, from_toy_text
 from selectenv.env import RewardSelectionEnv
 from selectenv.problem import SelectionProblem
 from selectenv.registration import TABULAR, WORLDS, env_id, make_env, make_problem, register_all

@@ -18,8 +18,8 @@ from selectenv.errors import (
     PhaseError,
     SelectEnvError,
 )
-from selectenv.evaluators import Calls
-from selectenv.features import OCCUPANCIES, data_features, learned_features
+from selectenv.evaluation.evaluator import Calls
+from selectenv.observation import OCCUPANCIES, data_features, learned_features
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, Float32Array, IntArray
 
@@ -227,9 +227,9 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode: give one to gym.make, e.g. render_mode='ansi'")
             return None
-        from selectenv import rendering
+        from selectenv.rendering import selection
 
-        draw = rendering.text if self.render_mode == "ansi" else rendering.pixels
+        draw = selection.text if self.render_mode == "ansi" else selection.pixels
         return draw(self.problem, self.labelled_at, self.budget)
 
     @property

@@ -12,7 +12,7 @@ from selectenv.checks import as_array
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import LabelError, NoEvaluatorError
-from selectenv.evaluators import Calls, Evaluator
+from selectenv.evaluation.evaluator import Calls, Evaluator
 from selectenv.kernels.threads import in_chunks
 from selectenv.learners import Learned, Learner, PlayerLearner
 from selectenv.typing import BoolArray, FloatArray, IntArray

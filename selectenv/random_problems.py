@@ -7,10 +7,10 @@ import numpy as np
 
 from selectenv.checks import check_int, check_name
 from selectenv.datasets import collect, dataset_spec
-from selectenv.domains.expert import MIXTURES
-from selectenv.domains.random_worlds import KINDS, LARGEST, SMALLEST, pad, random_world
+from selectenv.domains.tabular.mixture import MIXTURES
+from selectenv.domains.tabular.random_worlds import KINDS, LARGEST, SMALLEST, pad, random_world
 from selectenv.errors import OptionError
-from selectenv.evaluators import Evaluator, ExactReturns
+from selectenv.evaluation.evaluator import Evaluator, ExactReturns
 from selectenv.learners import make_learner
 from selectenv.problem import SelectionProblem
 

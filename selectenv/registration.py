@@ -12,17 +12,17 @@ from typing import Any, Generic, TypeVar
 import gymnasium as gym
 import numpy as np
 
-from selectenv import domains
 from selectenv.checks import check_int, check_name, did_you_mean
 from selectenv.datasets import PUBLISHED_SIZE, OfflineDataset, cached, collect, dataset_spec, load
-from selectenv.datasets.play import SCALES, collect_play, play_spec
-from selectenv.domains.minatar import MinAtarWorld
-from selectenv.domains.minatar_experts import load_expert
-from selectenv.domains.random_worlds import KINDS, LARGEST, SMALLEST
-from selectenv.domains.world import TabularWorld
+from selectenv.datasets.minatar_collection import SCALES, collect_play, play_spec
+from selectenv.domains import tabular
+from selectenv.domains.minatar.experts import load_expert
+from selectenv.domains.minatar.games import MinAtarWorld
+from selectenv.domains.tabular.random_worlds import KINDS, LARGEST, SMALLEST
+from selectenv.domains.tabular.world import TabularWorld
 from selectenv.env import ProblemSource, RewardSelectionEnv, number_of_labels
 from selectenv.errors import DatasetError, OptionError, UnknownNameError, WorldError
-from selectenv.evaluators import (
+from selectenv.evaluation.evaluator import (
     EVALUATORS,
     EnvironmentReturns,
     Evaluator,
@@ -80,12 +80,12 @@ REFITS = 10
 """Refits of networks in an episode, at the laptop's scale."""
 
 TABULAR: dict[str, WorldRow[TabularWorld]] = {
-    "Graph": WorldRow(domains.graph, Published(0.7, "non-expert", 10)),
-    "Tree": WorldRow(domains.tree, Published(0.7, "non-expert", 20)),
-    "TwoRooms": WorldRow(domains.two_rooms, Published(0.5, "non-expert", 10)),
-    "TwoRoomsTrap": WorldRow(domains.two_rooms_trap, Published(0.5, "non-expert", 10)),
-    "FrozenLake": WorldRow(domains.frozen_lake, Published(0.5, "all", 20)),
-    "CliffWalk": WorldRow(domains.cliff_walk, Published(0.5, "all", 20)),
+    "Graph": WorldRow(tabular.graph, Published(0.7, "non-expert", 10)),
+    "Tree": WorldRow(tabular.tree, Published(0.7, "non-expert", 20)),
+    "TwoRooms": WorldRow(tabular.two_rooms, Published(0.5, "non-expert", 10)),
+    "TwoRoomsTrap": WorldRow(tabular.two_rooms_trap, Published(0.5, "non-expert", 10)),
+    "FrozenLake": WorldRow(tabular.frozen_lake, Published(0.5, "all", 20)),
+    "CliffWalk": WorldRow(tabular.cliff_walk, Published(0.5, "all", 20)),
 }
 WORLDS: dict[str, WorldRow[Any]] = {
     **TABULAR,
@@ -349,7 +349,7 @@ def _find_world(world: Any, options: dict[str, Any]) -> World | gym.Env[Any, Any
     if world is None or isinstance(world, World):
         return world
     if isinstance(world, gym.Env):
-        return domains.from_toy_text(world) if hasattr(world.unwrapped, "P") else world
+        return tabular.from_toy_text(world) if hasattr(world.unwrapped, "P") else world
     raise WorldError(
         f"a world is a name, a TabularWorld, a MinAtarWorld or a Gymnasium environment, not {type(world).__name__}"
     )

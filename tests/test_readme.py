@@ -12,9 +12,9 @@ import pytest
 
 import agents
 import selectenv
-from experiments import cli
-from selectenv.domains.minatar import MinAtarWorld
-from selectenv.domains.minatar_experts import load_expert
+from experiments.cli import main as cli
+from selectenv.domains.minatar.experts import load_expert
+from selectenv.domains.minatar.games import MinAtarWorld
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -1,8 +1,8 @@
 """Datasets: transitions whose rewards stay hidden until a state is labelled."""
 
-from selectenv.datasets.collect import PUBLISHED_SIZE, collect, dataset_spec
 from selectenv.datasets.dataset import OfflineDataset, from_arrays
-from selectenv.datasets.files import cache_folder, cached, load, save
+from selectenv.datasets.storage import cache_folder, cached, load, save
+from selectenv.datasets.tabular_collection import PUBLISHED_SIZE, collect, dataset_spec
 
 __all__ = [
     "PUBLISHED_SIZE",

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from selectenv.checks import as_array, check_int
-from selectenv.datasets.pictures import Pictures
-from selectenv.domains.world import TabularWorld, truth_values
+from selectenv.datasets.images import Pictures
+from selectenv.domains.tabular.world import TabularWorld, truth_values
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
-from selectenv.kernels.model import Model, build_model
+from selectenv.kernels.tabular.model import Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 DENSE_KEYS = 1 << 24

@@ -1,1 +1,1 @@
-"""Compiled loops over flat arrays: pure functions that know nothing of worlds, datasets or environments."""
+"""Compiled loops over flat arrays; private to the modules above them."""

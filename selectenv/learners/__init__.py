@@ -7,11 +7,11 @@ from pathlib import Path
 from selectenv.checks import check_int, check_name, check_real, is_real
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError
-from selectenv.learners.exact import ExactLearner
-from selectenv.learners.learner import Learned, Learner
-from selectenv.learners.picture_learner import PictureLearner, PlayerLearner
-from selectenv.learners.sampled import SampledLearner
-from selectenv.learners.training import Settings
+from selectenv.learners.base import Learned, Learner
+from selectenv.learners.iql import PictureLearner, PlayerLearner
+from selectenv.learners.tabular.exact import ExactLearner
+from selectenv.learners.tabular.sampled import SampledLearner
+from selectenv.learners.training_run import Settings
 
 TABLE_LEARNERS = ("uds", "adapted")
 NETWORK_LEARNERS = {"iql": "uds", "iql-adapted": "adapted", "bc": "none", "bc-greedy": "none"}

@@ -10,7 +10,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from selectenv.checks import check_int
 from selectenv.env import Observation
-from selectenv.event_log import EventLog, require_tensorboard
+from selectenv.io.event_log import EventLog, require_tensorboard
 from selectenv.typing import BoolArray
 from selectenv.wrappers.batch_labels import selection_env
 
@@ -104,7 +104,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         self._log.scalars(self._episode, figures)
         self._log.histogram(self._episode, "states", env.labels)
         if self._curve is not None:
-            from selectenv.rendering import draw_figure
+            from selectenv.rendering.selection import draw_figure
 
             self._log.picture(self._episode, "selection", draw_figure(env.problem, env.labelled_at, env.budget))
         self._end_curve()

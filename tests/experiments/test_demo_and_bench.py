@@ -5,9 +5,11 @@ import pytest
 
 import agents
 import selectenv
-from experiments import bench, bench_minatar, bench_networks, bench_selectors, cli, demo
-from experiments.plain import plain_performance
-from experiments.tables import table
+from experiments import demo
+from experiments.benchmarks import bench, bench_minatar, bench_networks, bench_selectors
+from experiments.benchmarks.reference_qlearning import plain_performance
+from experiments.cli import main as cli
+from experiments.cli.tables import table
 
 
 def test_demo(tmp_path, capsys):

@@ -17,7 +17,7 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 import selectenv
 from selectenv.env import number_of_labels
 from selectenv.errors import ActionError, BudgetError, EpisodeError, NoEvaluatorError, OptionError, PhaseError
-from selectenv.features import on_policy_visitation
+from selectenv.observation import on_policy_visitation
 from tests.selectenv import twins
 
 IDS = [selectenv.env_id(name) for name in selectenv.TABULAR]
@@ -52,7 +52,7 @@ def test_import_is_light():
     """Neither torch nor matplotlib, and no kernel compiled."""
     code = (
         "import sys, selectenv\n"
-        "from selectenv.kernels import solve, returns, sample, qlearning, occupancy\n"
+        "from selectenv.kernels.tabular import solve, returns, sample, qlearning, occupancy\n"
         "assert not {'torch', 'matplotlib', 'stable_baselines3'} & set(sys.modules), 'heavy'\n"
         "functions = [f for m in (solve, returns, sample, qlearning, occupancy) for f in vars(m).values()]\n"
         "kernels = [f for f in functions if hasattr(f, 'signatures')]\n"

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from selectenv.domains import from_outcomes
+from selectenv.domains.tabular import from_outcomes
 
 MASK64 = (1 << 64) - 1
 

@@ -1,0 +1,1 @@
+"""Strategies that need no training."""

@@ -1,0 +1,69 @@
+"""adaptive-mixture: explore while the learner's own estimate of its policy is right, exploit when it is off."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from agents.base import Info, Observation, SamplingAgent, Taxonomy
+from agents.errors import NotTrainedError
+from selectenv.checks import check_name, check_real
+from selectenv.env import RewardSelectionEnv
+from selectenv.typing import FloatArray
+from selectenv.wrappers.batch_labels import selection_env
+
+EXPLOITS = ("visitation", "on_policy_visitation")
+EXPLORES = ("inverse", "uniform")
+
+
+@dataclass
+class AdaptiveMixture(SamplingAgent):
+    """Draws from w explore + (1 - w) exploit with w = exp(-|J - J_proxy| / scale); asks the evaluator for J.
+
+    J is the true discounted return of the current policy, J_proxy the value the learner predicts for it at the data's
+    start distribution. Exploit is a visitation, explore its inverse (or uniform).
+    """
+
+    exploit: str = "visitation"
+    """"visitation" (of the data) or "on_policy_visitation"."""
+    explore: str = "inverse"
+    """"inverse" (of the visitation) or "uniform"."""
+    scale: float = 0.5
+
+    name = "adaptive-mixture"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="playing")
+
+    def __post_init__(self) -> None:
+        """Refuse options that make no mixture."""
+        check_name("exploit", self.exploit, EXPLOITS)
+        check_name("explore", self.explore, EXPLORES)
+        check_real("scale", self.scale, "(0, inf)")
+        self._env: RewardSelectionEnv | None = None
+
+    def begin(self, env: gym.Env[Any, Any]) -> None:
+        """Keep the environment, whose evaluator is asked at every selection."""
+        self._env = selection_env(env)
+
+    def exploration(self) -> float:
+        """Return w for the labels so far; one evaluator call."""
+        if self._env is None:
+            raise NotTrainedError(
+                "adaptive-mixture asks the evaluator while it plays: call agent.begin(env) after reset"
+            )
+        problem = self._env.problem
+        learned = problem.learn(self._env.labels)
+        true = problem.evaluator.evaluate(learned.policy, discount=problem.learner.gamma)
+        predicted = float(problem.dataset.start @ learned.values)
+        return math.exp(-abs(true - predicted) / self.scale)
+
+    def weights(self, obs: Observation, info: Info) -> FloatArray:
+        """Return the mixture."""
+        w = self.exploration()
+        visits = np.asarray(obs[self.exploit], np.float64)
+        seen = np.asarray(obs["visitation"]) > 0
+        inverse = np.where(seen, 1 / np.maximum(visits, 1e-12), 0.0)
+        explore = inverse if self.explore == "inverse" else seen.astype(np.float64)
+        mixed: FloatArray = w * explore / explore.sum() + (1 - w) * visits / visits.sum()
+        return mixed

@@ -1,0 +1,105 @@
+"""guided and guided-on-policy: from often visited states towards the predecessors of the best-valued ones.
+
+Label b is drawn from  alpha_b d(s) + (1 - alpha_b) d_prev(s | best),  where d is the visitation (of the data, or of the
+current policy) and d_prev spreads over the unlabelled predecessors of the best-valued labelled state that has some.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from agents.base import Info, Observation, SamplingAgent, Taxonomy, gumbel_top_k, open_mask
+from selectenv.checks import check_int, check_name, check_real
+from selectenv.errors import LabelError
+from selectenv.typing import FloatArray, IntArray
+
+DECAYS = ("linear", "convex", "concave")
+SMALLEST = 1e-6
+
+
+def exploration(b: int, n: int, decay: str, temperature: float, fixtime: float) -> float:
+    """Return alpha_b: 1 at the first label, about 0 from label T = floor(fixtime (n + 1)) on.
+
+    Linear: 1 - (b - 1) / (T - 1). Convex: exp(-temperature (b - 1) / (T - 1)). Concave: 1 - convex(T + 1 - b). Kept
+    within [1e-6, 1]; with T <= 1 only the first label explores.
+    """
+    threshold = math.floor(fixtime * (n + 1))
+    if b <= 1:
+        return 1.0
+    if b >= threshold:
+        return SMALLEST
+
+    def convex(label: float) -> float:
+        return math.exp(-temperature * (label - 1) / (threshold - 1))
+
+    if decay == "linear":
+        alpha = 1 - (b - 1) / (threshold - 1)
+    else:
+        alpha = convex(b) if decay == "convex" else 1 - convex(threshold + 1 - b)
+    return min(1.0, max(SMALLEST, alpha))
+
+
+@dataclass
+class Guided(SamplingAgent):
+    """Explores by the visitation of the data, then exploits the learned values."""
+
+    decay: str = "linear"
+    """How exploration falls: "linear", "convex" (early) or "concave" (late)."""
+    temperature: float = 6.0
+    """How sharply, for convex and concave."""
+    fixtime: float = 0.5
+    """Share of all states after which it only exploits."""
+
+    name = "guided"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+    explore = "visitation"
+
+    def __post_init__(self) -> None:
+        """Refuse options that make no schedule."""
+        check_name("decay", self.decay, DECAYS)
+        self.temperature = check_real("temperature", self.temperature, "(0, inf)")
+        self.fixtime = check_real("fixtime", self.fixtime, "[0, 1]")
+
+    def weights(self, obs: Observation, info: Info) -> FloatArray:
+        """Return the mixture; where nothing can be exploited yet, exploration is all there is."""
+        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
+        explore, exploit = np.asarray(obs[self.explore], np.float64), np.asarray(obs["predecessors"], np.float64)
+        alpha = exploration(b, len(explore), self.decay, self.temperature, self.fixtime)
+        return alpha * explore + (1 - alpha) * exploit
+
+    def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
+        """Draw k states, each label with its own alpha_b, in one pass.
+
+        Each draw comes from one of the two distributions, chosen by the mass it has left; within one, the next state of
+        a random order drawn once (see `gumbel_top_k`) is distributed as a fresh draw from what is left.
+        """
+        if k == 1:
+            return super().select_many(obs, info, k, rng)
+        open_states = open_mask(info)
+        n, count = len(open_states), int(open_states.sum())
+        check_int("the number of states to draw", k, 1, max(count, 1), LabelError)
+        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
+        parts = [
+            np.where(open_states, np.asarray(obs[name], np.float64), 0.0) for name in (self.explore, "predecessors")
+        ]
+        orders = [iter(gumbel_top_k(part, open_states, count, rng).tolist()) for part in parts]
+        left = [float(part.sum()) for part in parts]
+        free, chosen = open_states.copy(), np.empty(k, np.int64)
+        for i, unit in enumerate(rng.random(k)):
+            alpha = exploration(b + i, n, self.decay, self.temperature, self.fixtime)
+            explore, exploit = alpha * max(left[0], 0.0), (1 - alpha) * max(left[1], 0.0)
+            order = orders[0] if unit * (explore + exploit) < explore or exploit <= 0.0 else orders[1]
+            state = next(s for s in order if free[s])
+            free[state] = False
+            left = [mass - float(part[state]) for mass, part in zip(left, parts, strict=True)]
+            chosen[i] = state
+        return chosen
+
+
+@dataclass
+class GuidedOnPolicy(Guided):
+    """Explores by the visitation of the current policy instead."""
+
+    name = "guided-on-policy"
+    explore = "on_policy_visitation"

@@ -1,0 +1,20 @@
+"""uniform: any state is as likely."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from agents.base import Info, Observation, SamplingAgent, Taxonomy
+from selectenv.typing import FloatArray
+
+
+@dataclass
+class Uniform(SamplingAgent):
+    """Draws from all states that can be labelled: the baseline, strong where rare states matter."""
+
+    name = "uniform"
+    taxonomy = Taxonomy(test_loop="open", training="none", evaluator="never")
+
+    def weights(self, obs: Observation, info: Info) -> FloatArray:
+        """Return equal weights."""
+        return np.ones(len(obs["visitation"]))

@@ -1,0 +1,32 @@
+"""visitation and visitation-on-policy: states that are often visited come first."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from agents.base import Info, Observation, SamplingAgent, Taxonomy
+from selectenv.typing import FloatArray
+
+
+@dataclass
+class Visitation(SamplingAgent):
+    """Draws in proportion to the visits in the data, so that as much of the data as possible is labelled."""
+
+    name = "visitation"
+    taxonomy = Taxonomy(test_loop="open", training="none", evaluator="never")
+
+    def weights(self, obs: Observation, info: Info) -> FloatArray:
+        """Return the visitation of the data."""
+        return np.asarray(obs["visitation"], np.float64)
+
+
+@dataclass
+class VisitationOnPolicy(SamplingAgent):
+    """Draws in proportion to where the current policy would go, in the empirical model."""
+
+    name = "visitation-on-policy"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+
+    def weights(self, obs: Observation, info: Info) -> FloatArray:
+        """Return the occupancy of the current policy."""
+        return np.asarray(obs["on_policy_visitation"], np.float64)

@@ -1,0 +1,1 @@
+"""A selector trained on random worlds."""

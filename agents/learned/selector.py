@@ -1,0 +1,110 @@
+"""learned: a selector that was trained on random worlds and labels in any other, without an evaluator."""
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.base import Taxonomy
+from agents.errors import SavedAgentError
+from agents.learned.feature_context import SelectorAgent
+from agents.learned.state_features import NAMES
+from selectenv.checks import did_you_mean
+from selectenv.errors import OptionError, WeightsFileError
+from selectenv.io.weights import load_weights
+from selectenv.typing import Float32Array
+
+FOLDER = Path(__file__).parent / "weights"
+"""Selectors that ship with the package: five training seeds, and some that were not shown where episodes end."""
+SHIPPED = "seed-2"
+"""The one that is taken unless another is named: the best of the five in random worlds held out from training."""
+LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
+
+
+@dataclass
+class Learned(SelectorAgent):
+    """Scores every state with a small network and takes the best; no torch is needed to play.
+
+    `selectenv train-selector` makes the network, from random worlds and what every label would have earned in them;
+    none of the published worlds is among those.
+    """
+
+    weights: str = SHIPPED
+    """Name of a selector that ships with the package, such as "seed-1", or file of `selectenv train-selector`."""
+
+    name = "learned"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+
+    def __post_init__(self) -> None:
+        """Read the weights."""
+        if not isinstance(self.weights, str | os.PathLike):
+            raise OptionError(f"weights must be the name of a selector or the path of a file, not {self.weights!r}")
+        self._parts, self.card = read_selector(selector_path(self.weights))
+        self._without = tuple(self.card["without"])
+
+    def score_figures(self, figures: Float32Array) -> Float32Array:
+        """Return the scores without torch."""
+        return score_states(self._parts, figures)
+
+
+def selector_path(weights: str | os.PathLike[str]) -> Path:
+    """Return the file of a selector that ships with the package, or the path as it is.
+
+    Raises:
+        SavedAgentError: there is neither.
+    """
+    path, shipped = Path(weights), sorted(file.stem for file in FOLDER.glob("*.npz"))
+    if str(weights) in shipped:
+        return FOLDER / f"{weights}.npz"
+    if not path.exists():
+        hint = did_you_mean(str(weights), shipped)
+        raise SavedAgentError(f"there is no selector {str(weights)!r}, neither shipped nor as a file; {hint}")
+    return path
+
+
+def score_states(parts: dict[str, NDArray[Any]], figures: Float32Array) -> Float32Array:
+    """Return the scores [n] for figures [n, features], as the network of `agents.learned.scorer` gives them."""
+
+    def layer(name: str, inputs: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(inputs @ parts[f"{name}.weight"].T + parts[f"{name}.bias"])
+
+    seen = figures[:, :1]
+    code = np.maximum(layer("encode.2", np.maximum(layer("encode.0", figures), 0)), 0) * seen
+    pool = np.concatenate([code.sum(axis=0) / max(float(seen.sum()), 1.0), code.max(axis=0)])
+    weight, hidden = parts["score.0.weight"], code.shape[1]
+    beside = weight[:, hidden:] @ pool + parts["score.0.bias"]  # the same for all states
+    inner = np.maximum(code @ weight[:, :hidden].T + beside, 0)
+    scores: Float32Array = layer("score.2", inner)[:, 0]
+    return scores
+
+
+def read_selector(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the layers and the card of a selector.
+
+    Raises:
+        SavedAgentError: the file is damaged, or of another network.
+        OSError: there is no such file.
+    """
+    return _read(os.fspath(path), Path(path).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, _modified: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    try:
+        arrays, card = load_weights(path)
+    except WeightsFileError as error:
+        raise SavedAgentError(str(error)) from None
+    hidden = card.get("hidden")
+    if card.get("figures") != list(NAMES) or not isinstance(hidden, int) or not isinstance(card.get("without"), list):
+        raise SavedAgentError(f"{path!r} is no selector, or one that sees other figures of a state")
+    sizes = ((hidden, len(NAMES)), (hidden, hidden), (hidden, 3 * hidden), (1, hidden))
+    wanted: dict[str, tuple[int, ...]] = {}
+    for name, shape in zip(LAYERS, sizes, strict=True):
+        wanted |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    if {name: array.shape for name, array in arrays.items()} != wanted:
+        raise SavedAgentError(f"{path!r} holds a network of another shape")
+    return arrays, card

@@ -1,0 +1,1 @@
+"""Selectors trained by Stable-Baselines3."""

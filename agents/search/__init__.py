@@ -1,0 +1,1 @@
+"""Strategies that search for a label set with the evaluator."""

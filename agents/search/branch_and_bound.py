@@ -1,0 +1,179 @@
+"""exact: the best label set with a proof, or the best found with a proven gap.
+
+Best-first branch and bound over the sets of exactly B labels. Each node has decided some states (in, or out) and
+carries an upper bound on the return of every set below it; nodes with a bound no better than the best set found are
+dropped, small ones are enumerated. What is claimed rests on these facts:
+
+1. *World.* Whatever is labelled, the learned policy is a policy of the true world, so its return is at most the
+   finite-horizon optimum there (computed with policies that may mind the time, which can only be larger). The optimum
+   of the empirical model would be no bound: selection is scored in the true world.
+2. *Silent labels.* UDS with 0 for unknown rewards, solved exactly, sees only the rewards of labelled states. A label
+   on a state all of whose observed rewards are 0 changes no input of it, so only rewarding states are branched on, and
+   any others fill the set up: a set is told by its rewarding states, at least B less the number of silent ones. (The
+   sampled learner orders its samples by the label set: for it, all states are branched on.)
+3. *Deaf states.* Under UDS with 0, if from a state no state that is or may still be labelled with a reward can be
+   reached in the empirical model, all rewards it can ever collect there are 0. Its action values are then all exactly
+   0, all its actions tie, and the policy is uniform over them. The bound of a node lets such states play uniformly and
+   all others choose freely: a maximum over a set of policies that contains the learned one.
+4. *Followers.* Under the adapted rule a state without a label follows the data's action frequencies. The bound of a
+   node makes the states that are out follow them and lets all others choose freely.
+5. *Reached.* A set whose return equals an upper bound of all others is optimal, and the search ends.
+
+With limits on time or evaluations, the largest bound among the nodes not yet worked on is still an upper bound for all
+sets, and its distance to the best set found is the proven gap.
+"""
+
+import heapq
+import itertools
+import time
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from agents.base import Taxonomy
+from agents.search.brute_force import rewarding_states
+from agents.search.search_agent import Found, TrainedAgent, Training
+from agents.search.sequential_greedy import SequentialGreedy
+from agents.search.swap_search import climb
+from selectenv.checks import check_int, check_real
+from selectenv.errors import OptionError
+from selectenv.evaluation.evaluator import ExactReturns
+from selectenv.kernels.tabular.returns import best_values
+from selectenv.kernels.tabular.subsets import combination, fill_masks
+from selectenv.learners import ExactLearner, SampledLearner
+from selectenv.typing import BoolArray, FloatArray, IntArray
+
+LEAF, SLOW_LEAF = 1 << 15, 128
+"""Nodes with no more sets than this are enumerated; fewer where one set takes milliseconds."""
+TOLERANCE = 1e-9
+
+
+class Bound:
+    """Upper bounds on the return of label sets, from the states that may still be labelled."""
+
+    def __init__(self, training: Training) -> None:
+        """Prepare the bounds of a problem.
+
+        Raises:
+            OptionError: a world or a learner for which nothing is proved.
+        """
+        engine, learner = training.problem.evaluator.engine, training.problem.learner
+        if not isinstance(engine, ExactReturns) or not isinstance(learner, ExactLearner | SampledLearner):
+            raise OptionError("exact needs the exact evaluator and a tabular learner: nothing is proved for others")
+        self.world, self.discount = engine.world, training.problem.evaluator.discount
+        data = training.problem.dataset
+        self.adapted = learner.adapted
+        self.branch_on: BoolArray = np.ones(data.n_states, bool)
+        """[n] the states whose labels make a difference."""
+        self.forced: FloatArray = data.action_frequencies
+        self._reaches: BoolArray | None = None
+        if not learner.adapted and learner.impute == 0:
+            rewarding = rewarding_states(data)
+            if isinstance(learner, ExactLearner):  # the sampled one draws its order of samples by the label set
+                self.branch_on = rewarding
+            taken = data.action_frequencies > 0
+            uniform = taken if learner.exclude_unseen else np.ones_like(taken)
+            self.forced = uniform / uniform.sum(axis=1, keepdims=True)
+            self._reaches = _reachability(data.n_states, data.kinds.state, data.kinds.next_state)
+            self._reaches[:, ~rewarding] = False
+
+    def __call__(self, possible: BoolArray) -> float:
+        """Return an upper bound for all sets within the states ``possible`` [n]."""
+        if self._reaches is not None:
+            forced = np.logical_not(self._reaches[:, possible].any(axis=1))
+        else:
+            forced = ~possible if self.adapted else np.zeros_like(possible)
+        values = best_values(self.world.model, self.forced, forced, self.world.horizon, self.discount)
+        return float(self.world.start @ values)
+
+
+@dataclass
+class Exact(TrainedAgent):
+    """Branch and bound with certificates; see the module for the proofs."""
+
+    seconds: float = 60.0
+    """Stop after so long. The greedy set and its exchanges come first and are always finished."""
+    evaluations: int = 20_000_000
+    """Stop after so many evaluator calls, likewise."""
+
+    name = "exact"
+    taxonomy = Taxonomy("open", "batch", "training", oracle="the true world, for bounds")
+
+    def __post_init__(self) -> None:
+        """Refuse limits that allow nothing."""
+        super().__post_init__()
+        self.seconds = check_real("seconds", self.seconds, "(0, inf)")
+        self.evaluations = check_int("evaluations", self.evaluations)
+
+    def search(self, training: Training) -> Found:
+        """Search until nothing is left that could be better, or the limits are reached."""
+        deadline, calls = time.monotonic() + self.seconds, training.problem.evaluator.calls + self.evaluations
+        bound = Bound(training)
+        greedy = SequentialGreedy().search(training)
+        best, performance = climb(training, greedy.ranking[: training.budget], greedy.performance)
+        items = training.candidates[bound.branch_on[training.candidates]]
+        everything = training.fixed.copy()
+        everything[training.candidates] = True
+        without = [bound(np.where(np.arange(training.n_states) == item, False, everything)) for item in items]
+        items = items[np.argsort(without, kind="stable")]  # decide first what hurts most to leave out
+        top = bound(everything)
+        fillers = np.setdiff1d(training.candidates, items)
+        order = itertools.count()
+        # A node: (-bound, tie-break, items decided, those in, states possible, labels still to choose among items)
+        heap: list[tuple[float, int, int, tuple[int, ...], BoolArray, int]] = [
+            (-top, next(order), 0, (), everything, size)
+            for size in range(max(0, training.budget - len(fillers)), min(training.budget, len(items)) + 1)
+        ]
+        heapq.heapify(heap)
+        enumerated = nodes = 0
+        leaf = LEAF if isinstance(training.problem.learner, ExactLearner) else SLOW_LEAF
+        while heap and -heap[0][0] > performance + TOLERANCE:
+            if time.monotonic() > deadline or training.problem.evaluator.calls >= calls:
+                break
+            above, _, decided, chosen, possible, left = heapq.heappop(heap)
+            nodes += 1
+            rest = items[decided:]
+            if comb(len(rest), left) <= leaf:
+                masks = _all_sets(training, np.array(chosen, np.int64), rest, left, fillers)
+                returns = training.problem.performance_many(masks)
+                enumerated += len(masks)
+                i = int(returns.argmax())
+                if returns[i] > performance:
+                    best, performance = np.flatnonzero(masks[i] & ~training.fixed), float(returns[i])
+                continue
+            item = int(rest[0])
+            if left > 0:
+                heapq.heappush(heap, (above, next(order), decided + 1, (*chosen, item), possible, left - 1))
+            if left < len(rest):
+                smaller = possible.copy()
+                smaller[item] = False
+                limit = min(-above, bound(smaller))
+                if limit > performance + TOLERANCE:
+                    heapq.heappush(heap, (-limit, next(order), decided + 1, chosen, smaller, left))
+        upper = max(performance, -heap[0][0]) if heap else performance
+        gap = upper - performance if upper > performance + TOLERANCE else 0.0
+        notes = {
+            "certified": gap == 0.0, "gap": gap, "upper_bound": upper, "world_bound": top,
+            "nodes": nodes, "sets": enumerated, "relevant_states": len(items),
+        }  # fmt: skip
+        return Found(training.by_visitation(best), performance, notes)
+
+
+def _all_sets(training: Training, chosen: IntArray, rest: IntArray, left: int, fillers: IntArray) -> BoolArray:
+    """Return every set that adds ``left`` of ``rest`` to ``chosen``, filled up to the budget with silent labels."""
+    masks = np.repeat(training.fixed[None], comb(len(rest), left), axis=0)
+    masks[:, chosen] = True
+    masks[:, fillers[: training.budget - len(chosen) - left]] = True
+    fill_masks(combination(0, len(rest), left), rest, masks)
+    return masks
+
+
+def _reachability(n: int, source: IntArray, target: IntArray) -> BoolArray:
+    """Return which states [n, n] can be reached from which in the data, each from itself included."""
+    inside = target >= 0
+    reach = np.eye(n, dtype=bool)
+    reach[source[inside], target[inside]] = True
+    for k in range(n):
+        reach[reach[:, k]] |= reach[k]
+    return reach

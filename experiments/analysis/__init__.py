@@ -1,0 +1,1 @@
+"""Statistics, verdicts, figures and the report."""

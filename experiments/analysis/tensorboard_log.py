@@ -1,0 +1,63 @@
+"""Finished cells in TensorBoard: performance, gap and evaluator calls against labels, and the selection drawn."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.analysis.best_known import best_return
+from experiments.engine.cell import Result
+from experiments.engine.problems import problem
+from experiments.studies.game_episodes import game_problem
+from selectenv.domains.minatar.games import GAMES
+from selectenv.io.event_log import EventLog, require_tensorboard
+from selectenv.rendering.selection import draw_figure
+
+
+class TensorBoardLog:
+    """Writes one run a cell under a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Write under ``folder``.
+
+        Raises:
+            MissingExtraError: TensorBoard is not installed.
+        """
+        require_tensorboard()
+        self._folder = folder
+
+    def log(self, result: Result) -> None:
+        """Write the run of one cell."""
+        cell = result.cell
+        variant = str(cell.settings.get("variant", cell.settings.get("budget", ""))).replace("/", "-").replace(" ", "_")
+        parts = (cell.study, cell.world, cell.strategy, variant, f"seed-{cell.seed}")
+        log = EventLog(self._folder.joinpath(*filter(None, parts)))
+        problem_options = cell.settings.get("problem", {})
+        learner = problem_options.get("learner", cell.settings.get("learner", "uds"))
+        for record in result.records:
+            if "curve" in record:
+                log.scalars(record["updates"], {"return_by_updates": record["curve"]})
+            value = record.get("return", record.get("train"))
+            if value is None:
+                continue
+            labels = _step(record)
+            figures = {"performance": value, "gap": best_return(cell.world, learner, labels) - value}
+            if np.isnan(figures["gap"]):  # of games no best set is known
+                del figures["gap"]
+            if "asked" in record:
+                figures["evaluator_calls"] = record["asked"]
+            log.scalars(labels, figures)
+        drawn = [record for record in result.records if {"ids", "first"} & record.keys() and "labels" in record]
+        if drawn:
+            task = game_problem(cell) if cell.world in GAMES else problem(cell.world, {"learner": learner})
+            ids = drawn[-1]["ids"] if "ids" in drawn[-1] else drawn[-1]["first"]
+            labelled_at = np.zeros(task.n_states, np.int64)
+            labelled_at[task.actions(ids)] = np.arange(1, len(ids) + 1)
+            log.picture(_step(drawn[-1]), "selection", draw_figure(task, labelled_at, len(ids)))
+        log.close()
+
+
+def _step(record: dict[str, Any]) -> int:
+    """Return the number of labels of a record, or their percentage of the states."""
+    labels = record["labels"]
+    return labels if isinstance(labels, int) else round(100 * record.get("share", 0.0))

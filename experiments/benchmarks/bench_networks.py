@@ -1,0 +1,171 @@
+"""The benchmark of training networks: one update of implicit Q-learning, beside plain PyTorch and bare matrix products.
+
+All on one thread, in one run. The bare products are those of a dense update, nothing else: no thresholds, no optimiser.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from experiments.benchmarks.timing import best_of
+from experiments.cli.tables import table
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.domains.minatar.games import GAMES
+from selectenv.errors import MissingExtraError
+from selectenv.kernels.network.cnn import FILTERS, HIDDEN, SIDE
+from selectenv.kernels.network.patches import find_patches
+from selectenv.kernels.network.updates import Transitions
+from selectenv.learners.training_run import IqlRun, Settings
+from selectenv.registration import WORLDS, make_problem
+from selectenv.streams import generator
+from selectenv.typing import IntArray
+
+try:
+    import torch
+    from torch.nn import functional
+
+    from experiments.training.small_cnn import SmallCnn, to_tensor
+except ImportError as error:
+    raise MissingExtraError(
+        f"the comparison with PyTorch needs it ({error}): pip install 'selectenv[bench]'"
+    ) from error
+
+UPDATES = 200
+GAMMA = 0.99
+
+
+def bench_networks() -> None:
+    """Print what an update costs in each game, and what a training run costs at both scales."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    rows, hours = [], []
+    try:
+        for game in GAMES:
+            data = make_problem(game, learner="iql").dataset
+            ours, naive, products = 1e3 * own_seconds(data), 1e3 * naive_seconds(data), 1e3 * product_seconds(data)
+            rows.append(
+                (
+                    game,
+                    f"{ours:.1f}",
+                    f"{naive:.1f}",
+                    f"{naive / ours:.1f}",
+                    f"{products:.1f}",
+                    f"{ours / products:.2f}",
+                )
+            )
+            published = WORLDS[game].published
+            hours.append((game, *_run_time(published.laptop_updates, ours), *_run_time(published.updates, ours)))
+    finally:
+        torch.set_num_threads(threads)
+    print(f"\nOne update of implicit Q-learning, {Settings().batch} transitions, one thread (ms)\n")
+    print(table(("game", "here", "plain PyTorch", "times faster", "bare products", "of the products"), rows))
+    print("\nOne training run\n")
+    print(table(("game", "laptop updates", "takes", "paper updates", "takes"), hours))
+
+
+def _run_time(updates: int, milliseconds: float) -> tuple[str, str]:
+    return f"{updates:,}", f"{updates * milliseconds / 60_000:.1f} min"
+
+
+def own_seconds(data: OfflineDataset) -> float:
+    """Return the seconds of one of our updates."""
+    assert data.pictures is not None
+    patches = find_patches(data.pictures.words, data.pictures.shape)
+    run = IqlRun(
+        ordinary(data), patches, data.pictures.shape[2], data.n_actions, GAMMA, Settings(), generator(0, "bench")
+    )
+    chosen = np.random.default_rng(0).integers(len(data), size=(UPDATES, Settings().batch))
+    run.advance(chosen[:1], 0)
+    return best_of(3, lambda: run.advance(chosen, 1)) / UPDATES
+
+
+def ordinary(data: OfflineDataset) -> Transitions:
+    """Return the transitions with all their rewards."""
+    assert data.hidden_reward is not None
+    return Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
+
+
+class PlainIql:
+    """Implicit Q-learning as one would write it with PyTorch: autograd, one Adam a network."""
+
+    def __init__(self, channels: int, n_actions: int, settings: Settings) -> None:
+        """Build fresh networks."""
+        self.first, self.second = SmallCnn(channels, n_actions), SmallCnn(channels, n_actions)
+        self.value = SmallCnn(channels, 1)
+        self.targets = SmallCnn(channels, n_actions), SmallCnn(channels, n_actions)
+        for target, leader in zip(self.targets, (self.first, self.second), strict=True):
+            target.load_state_dict(leader.state_dict())
+        self._settings = settings
+        self._optimisers = [
+            torch.optim.Adam(network.parameters(), settings.rate) for network in (self.first, self.second, self.value)
+        ]
+
+    def update(self, states: Any, actions: Any, rewards: Any, following: Any, goes_on: Any) -> tuple[float, float]:
+        """Make one update on a batch of tensors; return the loss of the value, and of both action values together."""
+        column = actions[:, None]
+        with torch.no_grad():
+            goal = rewards + GAMMA * goes_on * self.value(following)[:, 0]
+            low = torch.minimum(*(target(states).gather(1, column)[:, 0] for target in self.targets))
+        above = low - self.value(states)[:, 0]
+        weight = torch.where(above > 0, self._settings.expectile, 1 - self._settings.expectile)
+        value_loss = (weight * above**2).mean()
+        action_losses = [
+            functional.mse_loss(network(states).gather(1, column)[:, 0], goal) for network in (self.first, self.second)
+        ]
+        loss = value_loss + action_losses[0] + action_losses[1]
+        for optimiser in self._optimisers:
+            optimiser.zero_grad()
+        loss.backward()
+        for optimiser in self._optimisers:
+            optimiser.step()
+        with torch.no_grad():
+            for target, leader in zip(self.targets, (self.first, self.second), strict=True):
+                for mine, other in zip(target.parameters(), leader.parameters(), strict=True):
+                    mine.lerp_(other, self._settings.target_step)
+        return float(value_loss.detach()), float((action_losses[0] + action_losses[1]).detach())
+
+
+def tensors(data: OfflineDataset, chosen: IntArray) -> tuple[Any, ...]:
+    """Return a batch of transitions as `PlainIql` wants it."""
+    assert data.pictures is not None
+    assert data.hidden_reward is not None
+    following = data.next_state[chosen].astype(np.int64)
+    return (
+        to_tensor(data.pictures[data.state[chosen].astype(np.int64)]),
+        torch.from_numpy(data.action[chosen].astype(np.int64)),
+        torch.from_numpy(data.hidden_reward[chosen].astype(np.float32)),
+        to_tensor(data.pictures[np.maximum(following, 0)]),
+        torch.from_numpy((following >= 0).astype(np.float32)),
+    )
+
+
+def naive_seconds(data: OfflineDataset, updates: int = 40) -> float:
+    """Return the seconds of one update in plain PyTorch, batches made beforehand."""
+    assert data.pictures is not None
+    plain = PlainIql(data.pictures.shape[2], data.n_actions, Settings())
+    rng = np.random.default_rng(0)
+    batches = [tensors(data, rng.integers(len(data), size=Settings().batch)) for _ in range(updates)]
+    plain.update(*batches[0])
+    return best_of(3, lambda: [plain.update(*batch) for batch in batches]) / updates
+
+
+def product_seconds(data: OfflineDataset, times: int = 20) -> float:
+    """Return the seconds of the matrix products in a dense update: six ways forwards, three back."""
+    assert data.pictures is not None
+    inner, cells = (SIDE - 2) ** 2, 9 * data.pictures.shape[2]
+    size = Settings().batch
+    patches, filtered, reached = (torch.rand(size * inner, n) for n in (cells, FILTERS, FILTERS))
+    filters, hidden = torch.rand(cells, FILTERS), torch.rand(FILTERS * inner, HIDDEN)
+    flat, back = filtered.view(size, -1), torch.rand(size, HIDDEN)
+
+    def updates() -> None:
+        for _ in range(6 * times):
+            patches @ filters
+            flat @ hidden
+        for _ in range(3 * times):
+            flat.T @ back
+            back @ hidden.T
+            patches.T @ reached
+
+    updates()
+    return best_of(3, updates) / times

@@ -1,0 +1,1 @@
+"""Cells, runner, store and study."""

@@ -1,0 +1,68 @@
+"""What a study is: cells, a way to run one, and rows that set ours beside the published figures."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.analysis.statistics import Summary
+from experiments.analysis.verdicts import Verdict
+from experiments.engine.cell import Cell, Result
+from experiments.engine.runner import RunCell
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: ours, the published one if there is one, and the verdict."""
+
+    world: str
+    labels: int | str
+    """Their number, or a percentage of the states."""
+    strategy: str
+    figure: str
+    """What was measured: "return", "train" or "test"."""
+    ours: Summary | None
+    """None where the cell says why it has no figure, in ``note``."""
+    gap: float | None
+    """Distance to the best label set known."""
+    published: float | None = None
+    published_error: float | None = None
+    verdict: Verdict | None = None
+    note: str = ""
+    setting: str = ""
+    """The variant, where a study has several."""
+
+
+def no_figures(results: list[Result]) -> dict[str, Any]:
+    """Draw nothing."""
+    return {}
+
+
+def no_findings(rows: list[Row]) -> list[str]:
+    """Find nothing worth a headline."""
+    return []
+
+
+@dataclass(frozen=True)
+class Study:
+    """A question and how to answer it."""
+
+    name: str
+    question: str
+    cells: Callable[[int, str], list[Cell]]
+    """Seeds and solver -> cells."""
+    run_cell: RunCell
+    rows: Callable[[list[Result]], list[Row]]
+    seeds: int = 100
+    """Seeds by default."""
+    figures: Callable[[list[Result]], dict[str, Any]] = no_figures
+    """Title -> Matplotlib figure."""
+    place: int = 100
+    """Where it stands among the studies."""
+    solvers: tuple[str, ...] = ("exact", "sampled")
+    """Learners it can be run with."""
+    findings: Callable[[list[Row]], list[str]] = no_findings
+    """What the rows say, in sentences for the top of the report."""
+    scales: tuple[str, ...] | None = None
+    """Scales of its cells that are run unless another one is asked for; all of them if left out."""
+    cpu_hours: Callable[[list[Cell]], float] | None = None
+    """About how long cells take on one core, for studies that take long."""

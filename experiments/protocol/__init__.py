@@ -1,0 +1,1 @@
+"""The published protocol as data."""

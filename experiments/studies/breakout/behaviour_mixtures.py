@@ -1,0 +1,56 @@
+"""Guided labels on data of five expert shares, from no label to all of them: what the two studies of it share."""
+
+from experiments.engine.cell import Cell, Record, Result
+from experiments.engine.study import Row
+from experiments.protocol.published import published
+from experiments.studies.game_episodes import Published, game_cells, game_problem, game_rows, percent, run_game
+from selectenv.typing import BoolArray
+
+WORLD = "Breakout"
+EXPERT_SHARES = (0.0, 0.3, 0.5, 0.7, 1.0)
+PAPER_SEEDS = 3
+SWAPPED = "agrees with the row printed for {:g}: the printed share looks like that of random actions"
+
+
+def variant(share: float) -> str:
+    """Return the name of a mixture."""
+    return f"expert {share:g}"
+
+
+def behaviour_cells(study: str, learner: str, seeds: int) -> list[Cell]:
+    """Return a cell a mixture and seed, and a few at the paper's scale."""
+    laptop = {variant(p): {"problem": {"learner": learner, "expert_share": p}} for p in EXPERT_SHARES}
+    paper = {
+        f"{name}, paper": {"problem": {**options["problem"], "scale": "paper"}} for name, options in laptop.items()
+    }
+    return [
+        cell
+        for variants, count in ((laptop, seeds), (paper, min(seeds, PAPER_SEEDS)))
+        for cell in game_cells(study, WORLD, count, variants, ["guided"])
+    ]
+
+
+def run_behaviour(cell: Cell) -> list[Record]:
+    """Play guided, and score no labels at all (adapted: behaviour cloning) and all of them."""
+    task = game_problem(cell)
+    none: BoolArray = ~task.dataset.labelable
+    ends = {0.0: none, 1.0: ~none}
+    return run_game(cell) + [
+        {"labels": percent(share), "share": share, "return": task.score(labels), "states": task.n_states}
+        for share, labels in ends.items()
+    ]
+
+
+def behaviour_rows(results: list[Result], table: str) -> list[Row]:
+    """Set ours at the paper's scale beside the published row of the same share, or say that the opposite one fits."""
+    printed: dict[float, Published] = {p: {} for p in EXPERT_SHARES}
+    for row in published(table):
+        key = "guided", percent(float(row["feedback"]))
+        printed[float(row["expert_ratio"])][key] = float(row["mean"]), float(row["stderr"])
+    theirs = {f"{variant(p)}, paper": printed[p] for p in EXPERT_SHARES}
+    swapped: dict[str, tuple[Published, str]] = {
+        f"{variant(p)}, paper": (printed[round(1 - p, 1)], SWAPPED.format(round(1 - p, 1))) for p in EXPERT_SHARES
+    }
+    return game_rows(
+        results, theirs, otherwise=swapped, reason="another expert, and the published learner is a network"
+    )

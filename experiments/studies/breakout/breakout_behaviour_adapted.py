@@ -1,0 +1,20 @@
+"""How does the expert share of Breakout's data move guided under the adapted rule, from cloning to all labels?"""
+
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row, Study
+from experiments.studies.breakout.behaviour_mixtures import behaviour_cells, behaviour_rows, run_behaviour
+
+NAME, LEARNER, TABLE = "breakout-behaviour-adapted", "adapted", "breakout_behaviour_adapted"
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return a cell a mixture and seed."""
+    return behaviour_cells(NAME, LEARNER, seeds)
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours beside the published table."""
+    return behaviour_rows(results, TABLE)
+
+
+STUDY = Study(NAME, __doc__, cells, run_behaviour, rows, 10, place=24, solvers=("exact",))

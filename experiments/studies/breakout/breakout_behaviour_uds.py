@@ -1,0 +1,20 @@
+"""How does the expert share of Breakout's data move guided under UDS, from no label to all?"""
+
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row, Study
+from experiments.studies.breakout.behaviour_mixtures import behaviour_cells, behaviour_rows, run_behaviour
+
+NAME, LEARNER, TABLE = "breakout-behaviour-uds", "uds", "breakout_behaviour_uds"
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return a cell a mixture and seed."""
+    return behaviour_cells(NAME, LEARNER, seeds)
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours beside the published table."""
+    return behaviour_rows(results, TABLE)
+
+
+STUDY = Study(NAME, __doc__, cells, run_behaviour, rows, 10, place=23, solvers=("exact",))

@@ -1,0 +1,101 @@
+"""Do a table, solved exactly, and a network rank label sets of Breakout alike?
+
+The same label sets are given to both learners and both policies play the same episodes. Strategies that look at what
+was learned choose with the table, which answers in milliseconds; only guided chooses with the network.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from experiments.analysis.figures import new_figure
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row
+from experiments.studies.game_episodes import HEURISTICS, figures_by_cell, game_rows, played
+from experiments.studies.minatar.network_cells import FEW, OPEN, heuristic_cells, network_cell, network_study
+from selectenv.datasets.minatar_collection import SCALES
+
+NAME, WORLD = "breakout-iql", "Breakout"
+CHOSEN_BY_TABLE = (*(name for name in HEURISTICS if name not in (*OPEN, "guided")), "es-1000")
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return strategies at the most telling budgets, and full labels."""
+    found = []
+    for scale in SCALES:
+        found += [network_cell(WORLD, "full labels", seed, scale) for seed in range(seeds)]
+        drawn = heuristic_cells(seeds, scale, (*OPEN, "guided"), (WORLD,))
+        found += [cell for cell in drawn if cell.settings.get("share", FEW[0]) in FEW]
+        found += [
+            network_cell(WORLD, strategy, seed, scale, share=share, chooser={"scale": scale, "learner": "uds"})
+            for seed in range(seeds)
+            for strategy in CHOSEN_BY_TABLE
+            for share in FEW
+        ]
+    return found
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return what the network earns, and the table."""
+    return game_rows(results, {}, figure="return") + game_rows(results, {}, figure="exact")
+
+
+def pairs(results: list[Result], variant: str) -> tuple[list[str], Any, Any]:
+    """Return, for each strategy and budget, its name and the mean return with the table and with the network."""
+    network, table = figures_by_cell(results, "return"), figures_by_cell(results, "exact")
+    names = [key for key in network if key[0] == variant and key in table]
+    means = [[float(np.mean(found[key])) for key in names] for found in (table, network)]
+    return [f"{strategy} {labels}".strip() for _, strategy, labels in names], np.array(means[0]), np.array(means[1])
+
+
+def correlation(first: Any, second: Any) -> float:
+    """Return Spearman's rank correlation, NaN where there is nothing to rank."""
+    return float(spearmanr(first, second).statistic) if len(set(first)) > 1 and len(set(second)) > 1 else float("nan")
+
+
+def findings(rows: list[Row]) -> list[str]:
+    """Give the rank correlation over strategies and budgets, and at each budget."""
+    said = []
+    for scale in dict.fromkeys(row.setting for row in rows):
+        means: dict[str, dict[tuple[str, str], float]] = {"return": {}, "exact": {}}
+        for row in rows:
+            if row.setting == scale and row.ours and row.strategy != "full labels":
+                means[row.figure][row.strategy, str(row.labels)] = row.ours.mean
+        shared = [key for key in means["return"] if key in means["exact"]]
+        if len(shared) < 3:
+            continue
+        parts = [("all budgets", shared), *((b, [key for key in shared if key[1] == b]) for b in _budgets(shared))]
+        ranks = ", ".join(
+            f"{name} {correlation([means['exact'][k] for k in keys], [means['return'][k] for k in keys]):.2f} "
+            f"({len(keys)})"
+            for name, keys in parts
+            if len(keys) > 2
+        )
+        said.append(f"{scale}: rank correlation of table and network over strategies: {ranks}")
+    return said
+
+
+def _budgets(keys: list[tuple[str, str]]) -> list[str]:
+    return sorted({labels for _, labels in keys})
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw the network's return against the table's, a point a strategy and budget."""
+    found = {}
+    for scale in played(results):
+        names, table, network = pairs(results, scale)
+        if not names:
+            continue
+        picture = new_figure(7, 5)
+        axes = picture.add_subplot()
+        axes.scatter(table, network, s=18)
+        for name, x, y in zip(names, table, network, strict=True):
+            axes.annotate(name, (x, y), fontsize=6, xytext=(2, 2), textcoords="offset points")
+        axes.set(xlabel="return with the table", ylabel="return with the network")
+        axes.grid(alpha=0.3)
+        found[f"The same label sets, learned by a table and by a network: {scale}"] = picture
+    return found
+
+
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 33, findings)

@@ -1,0 +1,83 @@
+"""How much reward lies inside the sets that visitation and uniform select in Breakout?"""
+
+import numpy as np
+
+import agents
+from experiments.analysis.statistics import summarise
+from experiments.engine.cell import Cell, Record, Result
+from experiments.engine.study import Row, Study
+from experiments.protocol.published import published
+from experiments.studies.game_episodes import SCALES, expert_mark, game_problem, mean_of, percent, verdict_of
+from selectenv.env import RewardSelectionEnv, number_of_labels
+from selectenv.streams import generator
+
+NAME, WORLD = "breakout-rewards", "Breakout"
+STRATEGIES = ("visitation", "uniform")
+SHARES = tuple(dict.fromkeys(float(row["feedback"]) for row in published("breakout_reward_sums")))
+SETS = 100
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return a cell a scale and strategy; ``seeds`` sets are drawn in it, on one dataset."""
+    return [
+        Cell(
+            NAME,
+            WORLD,
+            strategy,
+            0,
+            {"variant": scale, "sets": seeds, "shares": SHARES, "expert": expert_mark(WORLD), **options},
+        )
+        for scale, options in SCALES.items()
+        for strategy in STRATEGIES
+    ]
+
+
+def run_cell(cell: Cell) -> list[Record]:
+    """Draw sets and add up the rewards of all transitions out of their states; smaller sets begin larger ones."""
+    task, agent = game_problem(cell), agents.make(cell.strategy)
+    data = task.dataset
+    earned = np.bincount(data.state, data.hidden_reward, data.n_states)
+    budgets = [number_of_labels(share, data.n_states) for share in cell.settings["shares"]]
+    obs, info = RewardSelectionEnv(task, budgets[-1]).reset(seed=0)
+    sums = np.empty((cell.settings["sets"], len(budgets)))
+    for i, row in enumerate(sums):
+        order = agent.select_many(obs, info, budgets[-1], generator(i, "selection", cell.strategy))
+        row[:] = np.cumsum(earned[order])[np.array(budgets) - 1]
+    return [
+        {"labels": percent(share), "share": share, "rewards": column.tolist(), "total": float(earned.sum())}
+        for share, column in zip(cell.settings["shares"], sums.T, strict=True)
+    ]
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return the sums, and beside those of the paper's scale the published ones."""
+    known = {
+        (row["strategy"], float(row["feedback"])): (float(row["mean"]), float(row["stderr"]))
+        for row in published("breakout_reward_sums")
+    }
+    found = []
+    for result in results:
+        variant, strategy = result.cell.settings["variant"], result.cell.strategy
+        for record in result.records:
+            ours = np.array(record["rewards"])
+            mean, error = known[strategy, record["share"]] if variant == "paper" else (None, None)
+            verdict = None
+            if mean is not None:
+                verdict = verdict_of((mean, error), ours, "another expert earns another sum")
+            figure = f"reward inside, of {record['total']:,.0f}"
+            found.append(
+                Row(WORLD, record["labels"], strategy, figure, summarise(ours), None, mean, error, verdict, "", variant)
+            )
+    return found
+
+
+def findings(rows: list[Row]) -> list[str]:
+    """Say how much more reward visitation finds."""
+    said = []
+    for scale in dict.fromkeys(row.setting for row in rows):
+        found = [mean_of(rows, setting=scale, strategy=name, labels="15 %") for name in STRATEGIES]
+        said.append(f"{scale}, 15 % labelled: visitation finds {found[0]:,.0f} of reward, uniform {found[1]:,.0f}")
+    return said
+
+
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, SETS, place=22, solvers=("exact",), findings=findings)

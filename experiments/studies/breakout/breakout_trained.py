@@ -1,0 +1,105 @@
+"""What do searches with an evaluator find in Breakout, and does it last on episodes they have not seen?"""
+
+from typing import Any
+
+import agents
+from agents.search.brute_force import rewarding_states
+from experiments.engine.cell import Cell, Record, Result
+from experiments.engine.study import Row, Study
+from experiments.studies.game_episodes import (
+    DATA,
+    FIRST,
+    FRESH_EPISODES,
+    FRESH_SEED,
+    OPTIONS,
+    SHARES,
+    curves_figure,
+    expert_mark,
+    frames_figure,
+    game_problem,
+    game_rows,
+    mean_of,
+    minatar_table,
+    percent,
+    played,
+)  # fmt: skip
+from selectenv.env import RewardSelectionEnv, number_of_labels
+from selectenv.registration import MINATAR
+
+NAME, WORLD = "breakout-trained", "Breakout"
+SEARCHES = ("es-1000", "guided")
+YARDSTICKS = ("reduced-brute-force", "full labels")
+SEEDS = 3
+PAPER_SEEDS = 1
+"""Of es-1000 at the paper's scale, a minute each."""
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return a cell a scale, strategy, share and seed; yardsticks have no share."""
+    plan = [(name, share) for name in SEARCHES for share in SHARES] + [(name, None) for name in YARDSTICKS]
+    return [
+        Cell(NAME, WORLD, strategy, seed, {"variant": name, "share": share, "expert": expert_mark(WORLD, data), **data})
+        for name, data in DATA.items()
+        for strategy, share in plan
+        for seed in range(min(seeds, PAPER_SEEDS) if strategy == "es-1000" and "paper" in name else seeds)
+    ]
+
+
+def run_cell(cell: Cell) -> list[Record]:
+    """Search on the data of the cell's seed; score on the episodes of the search, and on fresh ones."""
+    task = game_problem(cell)
+    fresh = game_problem(cell, evaluation_seed=FRESH_SEED, rollouts=FRESH_EPISODES)
+    share = cell.settings["share"]
+    labels = number_of_labels(share, task.n_states) if share else int(rewarding_states(task.dataset).sum())
+    if cell.strategy == "full labels":
+        chosen, asked = task.dataset.labelable.nonzero()[0], 0
+    else:
+        env = RewardSelectionEnv(task, labels, labels_per_refit=MINATAR.labels_per_refit)
+        agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
+        agent.train(env, cell.seed)
+        episode = agents.play(env, agent, cell.seed)
+        chosen, asked = episode.labels, episode.asked
+    return [
+        {
+            "labels": percent(share) if share else "",
+            "share": share or len(chosen) / task.n_states,
+            "return": task.score(chosen),
+            "fresh": fresh.score(chosen),
+            "asked": asked,
+            "size": len(chosen),
+            "states": task.n_states,
+            "first": task.states[chosen[:FIRST]].tolist(),
+        }
+    ]
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours on the search's own episodes, beside the published at the paper's scale, and ours on fresh ones."""
+    reason = "another expert, and the published learner is a network"
+    return game_rows(results, {"paper": minatar_table(WORLD)}, reason=reason) + game_rows(results, {}, figure="fresh")
+
+
+def findings(rows: list[Row]) -> list[str]:
+    """Say what a search is worth on episodes it has not seen."""
+    return [
+        f"{data}, fresh episodes, 15 % labelled: es-1000 "
+        f"{mean_of(rows, setting=data, figure='fresh', strategy='es-1000', labels='15 %'):.2f} (on its own episodes "
+        f"{mean_of(rows, setting=data, figure='return', strategy='es-1000', labels='15 %'):.2f}), guided "
+        f"{mean_of(rows, setting=data, figure='fresh', strategy='guided', labels='15 %'):.2f}, all states labelled "
+        f"{mean_of(rows, setting=data, figure='fresh', strategy='full labels'):.2f}"
+        for data in dict.fromkeys(row.setting for row in rows)
+    ]
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw returns on fresh episodes against labels."""
+    return {
+        **{
+            f"Searches in Breakout, fresh episodes: {data}": curves_figure(results, data, "fresh")
+            for data in played(results)
+        },
+        **frames_figure(results, "laptop", ("es-1000", "guided", "reduced-brute-force")),
+    }
+
+
+STUDY = Study(NAME, __doc__, cells, run_cell, rows, SEEDS, figures, place=21, solvers=("exact",), findings=findings)

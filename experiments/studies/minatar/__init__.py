@@ -1,0 +1,1 @@
+"""Studies of networks in the MinAtar games."""

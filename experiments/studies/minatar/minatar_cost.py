@@ -1,0 +1,103 @@
+"""What does a search with an evaluator buy in Seaquest, when every call of it trains a network?
+
+The published figure, with 60 % of the states labelled. At the laptop's scale it has fewer points: an evolution strategy
+of a few calls is no better than chance, so the search is the best of 2 and of 4 sets drawn by visitation, measured on
+episodes that it did not choose by.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from experiments.analysis.figures import new_figure
+from experiments.analysis.statistics import summarise
+from experiments.engine.cell import Cell, Record, Result
+from experiments.engine.study import Row
+from experiments.studies.game_episodes import minatar_table, percent, played
+from experiments.studies.minatar.network_cells import (
+    CLOSED,
+    OPEN,
+    network_cell,
+    network_study,
+)
+from selectenv.datasets.minatar_collection import SCALES
+
+NAME, WORLD, SHARE = "minatar-cost", "Seaquest", 0.60
+SEARCHES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
+    "laptop": (("best-of", {"m": 4}),),
+    "paper": (("es-1000", {"k": 10, "m": 100}),),
+}
+SEARCH_SEEDS = 1
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return strategies that ask for nothing, searches, and full labels."""
+    found = []
+    for scale in SCALES:
+        for seed in range(seeds):
+            found += [network_cell(WORLD, strategy, seed, scale, share=SHARE) for strategy in OPEN]
+            found.append(network_cell(WORLD, "guided", seed, scale, **CLOSED[scale]))
+            found.append(network_cell(WORLD, "full labels", seed, scale))
+        for seed in range(min(seeds, SEARCH_SEEDS)):
+            for strategy, search in SEARCHES[scale]:
+                found.append(network_cell(WORLD, strategy, seed, scale, share=SHARE, search=search))
+    return found
+
+
+def points(results: list[Result]) -> dict[tuple[str, str, int], list[Record]]:
+    """Return what was earned by scale, strategy and evaluator calls."""
+    found: dict[tuple[str, str, int], list[Record]] = {}
+    for result in results:
+        for record in result.records:
+            if record.get("labels") in (percent(SHARE), "") and "return" in record:
+                key = result.cell.settings["variant"], result.cell.strategy, int(record.get("asked", 0))
+                found.setdefault(key, []).append(record)
+    return found
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return what was earned; the setting says for how many calls. Published figures stand where costs are the same."""
+    known = minatar_table(WORLD)
+    found = []
+    for (scale, strategy, calls), records in points(results).items():
+        published, error = known.get((strategy, percent(SHARE)), (None, None))
+        ours = summarise(np.array([record.get("fresh", record["return"]) for record in records]))
+        labels = "" if strategy == "full labels" else percent(SHARE)
+        setting = f"{scale}, {calls:,} calls"
+        found.append(Row(WORLD, labels, strategy, "return", ours, None, published, error, setting=setting))
+    return found
+
+
+def findings(rows: list[Row]) -> list[str]:
+    """Say what each number of calls buys."""
+    return [
+        f"{WORLD}, {percent(SHARE)} labelled: "
+        + ", ".join(f"{row.strategy} {row.ours.mean:.1f} ({row.setting})" for row in rows if row.ours)
+    ]
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw return against evaluator calls."""
+    found = {}
+    for scale in played(results):
+        picture = new_figure(7, 4)
+        axes = picture.add_subplot()
+        for (mine, strategy, calls), records in points(results).items():
+            if mine != scale:
+                continue
+            summary = summarise(np.array([record.get("fresh", record["return"]) for record in records]))
+            if strategy == "full labels":
+                axes.axhline(summary.mean, linestyle=":", color="grey", label="all states labelled")
+                continue
+            axes.errorbar(calls, summary.mean, summary.stderr, fmt="o", label=f"{strategy}, {calls:,} calls")
+        axes.set_xscale("symlog", linthresh=1)
+        axes.set(
+            xlabel="evaluator calls, a training run each", ylabel="return of the learned policy", xlim=(-0.3, None)
+        )
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+        found[f"Return against cost in {WORLD}, {percent(SHARE)} labelled: {scale}"] = picture
+    return found
+
+
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 32, findings)

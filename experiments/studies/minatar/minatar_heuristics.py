@@ -1,0 +1,82 @@
+"""Which training-free strategy labels best in the four games, when a network learns from the labels?"""
+
+from typing import Any
+
+import numpy as np
+
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row
+from experiments.studies.game_episodes import curves_figure, game_rows, mean_of, minatar_table, played
+from experiments.studies.minatar.network_cells import (
+    REASON,
+    heuristic_cells,
+    network_cell,
+    network_study,
+    of_game,
+)
+from selectenv.datasets.minatar_collection import SCALES
+from selectenv.domains.minatar.games import GAMES
+
+NAME = "minatar-heuristics"
+STRATEGIES = ("uniform", "visitation", "guided", "terminal")
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return full labels first, then the published strategies, then ours."""
+    found = []
+    for scale in SCALES:
+        found += [network_cell(game, "full labels", seed, scale) for seed in range(seeds) for game in GAMES]
+        for strategies in (STRATEGIES[:3], STRATEGIES[3:]):
+            found += heuristic_cells(seeds, scale, strategies)
+    return found
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours, and beside them the published figures of guided; the others were only drawn."""
+    return [
+        row
+        for game in GAMES
+        for row in game_rows(
+            of_game(results, game),
+            {"laptop": guided_table(game), "paper": guided_table(game)},
+            reason=REASON,
+        )
+    ]
+
+
+def guided_table(game: str) -> dict[tuple[str, str], tuple[float, float | None]]:
+    """Return the published figures of guided."""
+    return {key: figures for key, figures in minatar_table(game).items() if key[0] == "guided"}
+
+
+def findings(rows: list[Row]) -> list[str]:
+    """Say how the strategies compare, game by game, over the budgets that all of them have."""
+    said = []
+    for scale in dict.fromkeys(row.setting for row in rows):
+        for game in dict.fromkeys(row.world for row in rows):
+            mine = [row for row in rows if row.world == game and row.setting == scale]
+            names = [name for name in STRATEGIES if any(row.strategy == name for row in mine)]
+            budgets = [{str(row.labels) for row in mine if row.strategy == name} for name in names]
+            shared = sorted(map(str, set.intersection(*budgets))) if budgets else []
+            if not shared:
+                continue
+            means = {name: np.mean([mean_of(mine, strategy=name, labels=b) for b in shared]) for name in names}
+            said.append(
+                f"{game}, {scale}, mean over {', '.join(shared)}: "
+                + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+                + f"; all states labelled {mean_of(mine, strategy='full labels'):.2f}"
+            )
+    return said
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw returns against labels, a figure a game and scale."""
+    found = {}
+    for game in GAMES:
+        mine = of_game(results, game)
+        for scale in played(mine):
+            found[f"Heuristics in {game}, networks: {scale}"] = curves_figure(mine, scale)
+    return found
+
+
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 30, findings)

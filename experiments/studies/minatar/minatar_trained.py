@@ -1,0 +1,105 @@
+"""What is the most that labels can give to a network, and is it more than copying the data gives?
+
+With UDS and 0 for unknown rewards, labelling every state that has a reward (reduced brute-force, as published) teaches
+just what labelling every state does: the two are one training run here.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from experiments.analysis.figures import new_figure
+from experiments.analysis.statistics import summarise
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row
+from experiments.studies.game_episodes import game_rows, mean_of, minatar_table, played
+from experiments.studies.minatar.network_cells import (
+    REASON,
+    YARDSTICKS,
+    heuristic_cells,
+    network_cell,
+    network_study,
+    of_game,
+)
+from selectenv.datasets.minatar_collection import SCALES
+from selectenv.domains.minatar.games import GAMES
+
+NAME = "minatar-trained"
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return the yardsticks of every game, and guided."""
+    found = []
+    for scale in SCALES:
+        for seed in range(seeds):
+            found += [network_cell(game, strategy, seed, scale) for strategy in YARDSTICKS for game in GAMES]
+        found += heuristic_cells(seeds, scale, ("guided",))
+    return found
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours beside the published figures."""
+    twice = [
+        Result(replace(result.cell, strategy="reduced-brute-force"), result.records, 0.0)
+        for result in results
+        if result.cell.strategy == "full labels"
+    ]
+    return [
+        row
+        for game in GAMES
+        for row in game_rows(
+            of_game(results + twice, game), {scale: minatar_table(game) for scale in SCALES}, reason=REASON
+        )
+    ]
+
+
+def findings(rows: list[Row]) -> list[str]:
+    """Set full labels beside behaviour cloning and the published figure."""
+    said = []
+    for scale in dict.fromkeys(row.setting for row in rows):
+        for game in dict.fromkeys(row.world for row in rows):
+            mine = [row for row in rows if row.world == game and row.setting == scale]
+            means = ", ".join(f"{name} {mean_of(mine, strategy=name):.2f}" for name in YARDSTICKS)
+            theirs = minatar_table(game)["reduced-brute-force", ""][0]
+            said.append(f"{game}, {scale}: {means}; published with every reward labelled: {theirs:.2f}")
+    return said
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw learning curves, a panel a game."""
+    found = {}
+    for scale in played(results):
+        found[f"Return against updates, all states labelled: {scale}"] = learning_figure(results, scale)
+    return found
+
+
+def learning_figure(results: list[Result], scale: str) -> Any:
+    """Draw the mean over seeds of the return against updates, with full labels and with behaviour cloning."""
+    picture = new_figure(10, 6)
+    for i, game in enumerate(GAMES):
+        axes = picture.add_subplot(2, 2, i + 1)
+        for strategy in YARDSTICKS:
+            points: dict[int, list[float]] = {}
+            for result in of_game(results, game):
+                if result.cell.strategy == strategy and result.cell.settings["variant"] == scale:
+                    for record in result.records:
+                        if "curve" in record:
+                            points.setdefault(record["updates"], []).append(record["curve"])
+            if points:
+                sums = [summarise(np.array(values)) for _, values in sorted(points.items())]
+                label = "IQL, all states labelled" if strategy == "full labels" else strategy
+                axes.errorbar(
+                    sorted(points), [s.mean for s in sums], [s.stderr for s in sums], label=label, marker="o",
+                    markersize=3,
+                )  # fmt: skip
+        axes.set_title(game, fontsize=9)
+        axes.set_xlabel("updates", fontsize=8)
+        axes.set_ylabel("return", fontsize=8)
+        axes.grid(alpha=0.3)
+        if i == 0:
+            axes.legend(fontsize=7)
+    return picture
+
+
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 31, findings)

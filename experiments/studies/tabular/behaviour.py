@@ -1,0 +1,34 @@
+"""How do results move with the expert share of the data, its size, and the value of actions never taken?"""
+
+from typing import Any
+
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row, Study
+from experiments.studies.tabular.budget_sweep import play_cells, play_rows, run_play
+
+NAME = "behaviour"
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SIZES = (1_000, 10_000)
+STRATEGIES = ("uniform", "visitation", "guided", "terminal-guided", "sequential-greedy")
+SEEDS = 10
+VARIANTS: dict[str, dict[str, Any]] = {
+    **{
+        f"expert {share:g}, unseen {unseen}": {"problem": {"expert_share": share, "unseen": unseen}}
+        for share in SHARES
+        for unseen in ("zero", "exclude")
+    },
+    **{f"{size:,} transitions": {"problem": {"dataset_size": size}} for size in SIZES},
+}
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return the cells."""
+    return play_cells(NAME, seeds, solver, VARIANTS, strategies=STRATEGIES)
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return the figures; the published ones are for Breakout."""
+    return play_rows(results)
+
+
+STUDY = Study(NAME, __doc__, cells, run_play, rows, SEEDS, place=12)

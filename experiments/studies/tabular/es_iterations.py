@@ -1,0 +1,22 @@
+"""How many iterations does the evolution strategy need?"""
+
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row, Study
+from experiments.protocol.budgets import BUDGETS
+from experiments.studies.tabular.search_results import run_trained, trained_cells, trained_rows
+
+NAME, LEARNER, TABLE = "es-iterations", "uds", "es_iterations_ablation"
+STRATEGIES = ("es-10x20", "es-8x20", "es-5x20", "es-3x20")
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return the cells."""
+    return trained_cells(NAME, LEARNER, STRATEGIES, BUDGETS, seeds, solver)
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours beside the published table."""
+    return trained_rows(results, TABLE, BUDGETS)
+
+
+STUDY = Study(NAME, __doc__, cells, run_trained, rows, place=5)

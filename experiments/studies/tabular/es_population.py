@@ -1,0 +1,23 @@
+"""How many score vectors an iteration does the evolution strategy need?"""
+
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row, Study
+from experiments.protocol.budgets import BUDGETS as PUBLISHED_BUDGETS
+from experiments.studies.tabular.search_results import run_trained, trained_cells, trained_rows
+
+NAME, LEARNER, TABLE = "es-population", "uds", "es_population_ablation"
+STRATEGIES = ("es-10x20", "es-10x15", "es-10x10", "es-10x5")
+BUDGETS = {**PUBLISHED_BUDGETS, "TwoRoomsTrap": (15, 21, 27, 33, 39)}  # this table alone uses these
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return the cells."""
+    return trained_cells(NAME, LEARNER, STRATEGIES, BUDGETS, seeds, solver)
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return ours beside the published table."""
+    return trained_rows(results, TABLE, BUDGETS)
+
+
+STUDY = Study(NAME, __doc__, cells, run_trained, rows, place=6)

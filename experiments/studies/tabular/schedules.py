@@ -1,0 +1,36 @@
+"""How do decay, temperature and threshold of guided matter? The published default is marked."""
+
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Row, Study
+from experiments.studies.tabular.budget_sweep import play_cells, play_rows, run_play
+
+NAME = "schedules"
+DEFAULT = ("linear", 6.0, 0.5)
+FIXTIMES = (0.25, 0.5, 0.75, 1.0)
+SHAPES = (("linear", 6.0), ("convex", 2.0), ("convex", 6.0), ("concave", 2.0), ("concave", 6.0))
+SEEDS = 20
+
+
+def _name(decay: str, temperature: float, fixtime: float) -> str:
+    shape = decay if decay == "linear" else f"{decay} {temperature:g}"
+    return f"{shape}, until {fixtime:g}" + (" (published default)" if (decay, temperature, fixtime) == DEFAULT else "")
+
+
+VARIANTS = {
+    _name(decay, temperature, fixtime): {"agent": {"decay": decay, "temperature": temperature, "fixtime": fixtime}}
+    for decay, temperature in SHAPES
+    for fixtime in FIXTIMES
+}
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return the cells."""
+    return play_cells(NAME, seeds, solver, VARIANTS, strategies=("guided",))
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return the figures; the published search gave no table."""
+    return play_rows(results)
+
+
+STUDY = Study(NAME, __doc__, cells, run_play, rows, SEEDS, place=8)

@@ -1,0 +1,1 @@
+"""Training of experts and selectors, and tuning."""

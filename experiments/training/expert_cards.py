@@ -1,0 +1,49 @@
+"""The experts that ship with the package: their cards as a table, their learning curves as a picture."""
+
+from pathlib import Path
+from typing import Any
+
+from experiments.analysis.figures import new_figure, save
+from experiments.cli.tables import table
+from selectenv.domains.minatar.experts import FOLDER, SHIPPED
+from selectenv.domains.minatar.games import GAMES
+from selectenv.io.weights import load_weights
+
+
+def shipped_cards() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the cards by game and name of the expert."""
+    return {
+        (game, name): load_weights(path)[1]
+        for game in GAMES
+        for name, file in SHIPPED.items()
+        if (path := FOLDER / file.format(game=game.lower())).exists()
+    }
+
+
+def cards_table() -> str:
+    """Return what every expert earns, and how it was made."""
+    rows = [
+        (
+            game, name, f"{card['return']:.2f}", f"{card['return_error']:.2f}", card["episodes"],
+            f"{card['steps_trained']:,}", card["command"],
+        )
+        for (game, name), card in shipped_cards().items()
+    ]  # fmt: skip
+    return table(("game", "expert", "return", "+-", "episodes", "steps", "made by"), rows)
+
+
+def curves(path: Path) -> None:
+    """Draw return against steps of training, a panel a game; a table's curve is what it earned while exploring."""
+    cards = shipped_cards()
+    figure = new_figure(3.2 * len(GAMES), 2.8)
+    for i, game in enumerate(GAMES):
+        axes = figure.add_subplot(1, len(GAMES), i + 1)
+        for (owner, name), card in cards.items():
+            if owner == game:
+                steps, mean, error = zip(*card["curve"], strict=True)
+                axes.errorbar([s / 1e6 for s in steps], mean, error, label=name, linewidth=1, elinewidth=0.5)
+                axes.axhline(card["return"], linestyle=":", linewidth=1, color=axes.lines[-1].get_color())
+        axes.set(title=game, xlabel="million steps", ylabel="return" if i == 0 else "")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    save(figure, path)

@@ -1,0 +1,33 @@
+"""What an expert earns, and how that is written on its card."""
+
+from typing import Any
+
+import numpy as np
+
+from selectenv.domains.minatar.experts import Expert
+from selectenv.domains.minatar.games import Games, MinAtarWorld, stream_keys
+from selectenv.typing import FloatArray
+
+FINAL_EPISODES = 100
+FINAL_SEED = 1_000_003
+"""Added to the seed of training: the final episodes were never used to choose."""
+
+
+def expert_returns(world: MinAtarWorld, expert: Expert, episodes: int, seed: int) -> FloatArray:
+    """Return what an expert earns in each of so many episodes."""
+    games, total = Games(world, stream_keys(episodes, seed, "evaluation")), np.zeros(episodes)
+    playing = np.arange(episodes)
+    while len(playing):
+        moves = games.step(expert.actions(games.pictures[playing]), playing)
+        total[playing] += moves.reward
+        playing = playing[~(moves.terminated | moves.truncated)]
+    return total
+
+
+def measured(returns: FloatArray) -> dict[str, Any]:
+    """Return the lines of a card that say what was earned."""
+    return {
+        "return": float(returns.mean()),
+        "return_error": float(returns.std(ddof=1) / len(returns) ** 0.5),
+        "episodes": len(returns),
+    }

@@ -1,0 +1,351 @@
+"""Train a selector that labels in any world: it learns, on random worlds, to foresee what each label would earn.
+
+In training the evaluator may be asked for everything. At every decision of an episode the teacher tries each state that
+could be labelled next, and the student, who sees no reward but those of its labels, learns to put its probability where
+the teacher saw the return rise. The student itself plays most decisions, so it learns from the situations that it
+brings about (DAgger, Ross et al. 2011, https://arxiv.org/abs/1011.0686). Afterwards it needs no evaluator, in worlds it
+never saw.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import agents
+from agents.errors import SavedAgentError
+from agents.learned.feature_context import sight_of
+from agents.learned.selector import Learned, read_selector
+from agents.learned.state_features import LARGE, NAMES
+from selectenv.checks import check_int, check_name, check_real
+from selectenv.env import RewardSelectionEnv
+from selectenv.errors import MissingExtraError, OptionError, WeightsFileError
+from selectenv.io.event_log import EventLog
+from selectenv.io.progress import progress
+from selectenv.io.weights import load_weights, save_weights
+from selectenv.problem import SelectionProblem
+from selectenv.random_problems import RandomProblems
+from selectenv.rendering.selection import draw_figure
+from selectenv.streams import generator
+from selectenv.typing import Float32Array, FloatArray
+
+try:
+    import torch
+    from torch.nn import functional
+    from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+    from agents.learned.scorer import StateScorer
+except ImportError as error:
+    raise MissingExtraError(f"training selectors needs torch ({error}): pip install 'selectenv[meta]'") from error
+
+SIDE_BY_SIDE = 32
+"""Episodes that are played at once."""
+BUFFER = 20_000
+"""Decisions that are learned from again."""
+REFILL = 2_000
+"""Decisions that a run which was interrupted makes anew before it learns on."""
+LONGEST = 40
+"""Decisions of an episode at most."""
+BUDGETS = (0.05, 0.95)
+HELD_OUT, HELD_OUT_SHARE = 48, 0.3
+"""Worlds that progress is measured in, and the share of their states that is labelled."""
+RIVALS = ("guided", "terminal-guided", "sequential-greedy")
+FLAT = 1e-6
+"""Where no label changes the return by more than this share of what labels can change, there is nothing to learn."""
+
+
+@dataclass(frozen=True)
+class SelectorSettings:
+    """How a selector is trained."""
+
+    decisions: int = 150_000
+    hidden: int = 64
+    rate: float = 1e-3
+    """Learning rate; it falls to a tenth."""
+    temperature: float = 0.05
+    """How sharply the teacher prefers the best label: returns are measured as shares of what labels can change."""
+    teacher_share: float = 0.25
+    """Decisions that the teacher makes."""
+    batch: int = 128
+    updates: int = 2
+    """Batches that are learned from whenever every episode has made a decision."""
+    averaging: float = 0.998
+    """The selector is the moving average of the weights; this is what stays of it at each update."""
+    padding: int = LARGE
+    """States of the largest worlds."""
+    without: tuple[str, ...] = ()
+    """Figures of a state that are left out."""
+
+    def __post_init__(self) -> None:
+        """Refuse what trains nothing."""
+        check_int("decisions", self.decisions, check_int("the size of a batch", self.batch))
+        check_real("the learning rate", self.rate, "(0, inf)")
+        check_real("temperature", self.temperature, "(0, inf)")
+        check_real("teacher_share", self.teacher_share, "[0, 1]")
+        check_int("updates", self.updates)
+        check_real("averaging", self.averaging, "[0, 1)")
+        for name in self.without:
+            check_name("figure of a state", name, NAMES)
+
+
+class _Episode:
+    """One world that is being labelled."""
+
+    def __init__(self, source: RandomProblems, rng: np.random.Generator, without: tuple[str, ...]) -> None:
+        self.env = RewardSelectionEnv(source(rng), BUDGETS)
+        self._obs, self._info = self.env.reset(seed=int(rng.integers(2**31)))
+        problem = self.env.problem
+        self._sight = sight_of(self.env, without)
+        self._low = problem.score(np.zeros(problem.n_states, bool))
+        self._span = problem.score(problem.dataset.labelable) - self._low
+        self.decisions = 0
+
+    def figures(self) -> Float32Array:
+        """Return what the student sees."""
+        return self._sight.figures(self._obs, self._info)
+
+    def gains(self) -> FloatArray:
+        """Return what each label [n] would change, as a share of what labels can change; NaN where none is possible."""
+        open_states = np.flatnonzero(self.env.action_masks())
+        masks = np.repeat(self.env.labelled_at[None] > 0, len(open_states) + 1, axis=0)
+        masks[np.arange(len(open_states)), open_states] = True
+        returns = self.env.problem.performance_many(masks)
+        out = np.full(self.env.problem.n_states, np.nan)
+        out[open_states] = (returns[:-1] - returns[-1]) / self._span
+        return out
+
+    def step(self, action: int) -> bool:
+        """Label a state; return whether the episode is over."""
+        self._obs, _, over, _, news = self.env.step(action)
+        self._info |= news
+        self.decisions += 1
+        return bool(over) or self.decisions >= LONGEST
+
+
+class SelectorTraining:
+    """A training run: it can be stopped and goes on from its last checkpoint."""
+
+    def __init__(self, settings: SelectorSettings, seed: int, checkpoint: Path | None = None) -> None:
+        """Prepare a run, or take up the one whose checkpoint is there.
+
+        Raises:
+            WeightsFileError: the checkpoint is damaged, or of a run with other settings.
+        """
+        self.settings, self.seed, self._checkpoint = settings, check_int("seed", seed, 0, 2**63 - 1), checkpoint
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.scorer = StateScorer(settings.hidden)
+        self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(settings.averaging))  # type: ignore[no-untyped-call]
+        self._optimiser = torch.optim.Adam(self.scorer.parameters(), settings.rate)
+        self.done = 0
+        self._figures: list[Float32Array] = []
+        self._targets: list[FloatArray] = []
+        if checkpoint is not None and checkpoint.exists():
+            self._restore(checkpoint)
+        self._wanted = max(settings.batch, min(self.done, REFILL))
+        self._sources = _sources(settings.padding)
+        self._rng = generator(self.seed, "selector", self.done)
+        self._episodes = [self._new_episode() for _ in range(SIDE_BY_SIDE)]
+
+    def advance(self) -> dict[str, float]:
+        """Make one decision in every episode and learn from earlier ones; return loss and entropy."""
+        figures = np.stack([episode.figures() for episode in self._episodes])
+        with torch.no_grad():
+            scores = self.scorer(torch.from_numpy(figures))[0].numpy()
+        for i, episode in enumerate(self._episodes):
+            gains = episode.gains()
+            if np.nanmax(np.abs(gains)) > FLAT:
+                self._figures.append(figures[i])
+                self._targets.append(_soft(gains / self.settings.temperature))
+            chances = _soft(np.where(np.isnan(gains), np.nan, scores[i]))
+            follow = self._rng.random() < self.settings.teacher_share
+            action = int(np.nanargmax(gains)) if follow else int(self._rng.choice(len(chances), p=chances))
+            if episode.step(action):
+                self._episodes[i] = self._new_episode()
+        self.done += SIDE_BY_SIDE
+        del self._figures[:-BUFFER], self._targets[:-BUFFER]
+        news: dict[str, float] = {}
+        for _ in range(self.settings.updates):
+            news = self._learn()
+        return news
+
+    def save(self) -> None:
+        """Write a checkpoint, whole or not at all."""
+        if self._checkpoint is None:
+            return
+        arrays = {f"net.{name}": value.numpy() for name, value in self.scorer.state_dict().items()}
+        arrays |= {f"average.{name}": value.numpy() for name, value in self.average.state_dict().items()}
+        for number, state in self._optimiser.state_dict()["state"].items():
+            arrays |= {f"adam.{number}.{name}": np.asarray(value) for name, value in state.items()}
+        save_weights(self._checkpoint, arrays, {"run": self._identity(), "done": self.done}, compressed=False)
+
+    def _learn(self) -> dict[str, float]:
+        if len(self._figures) < self._wanted:
+            return {}
+        at = self._rng.integers(len(self._figures), size=self.settings.batch)
+        figures = torch.from_numpy(np.stack([self._figures[i] for i in at]))
+        targets = torch.from_numpy(np.stack([self._targets[i] for i in at]).astype(np.float32))
+        scores = self.scorer(figures)[0].masked_fill(figures[:, :, NAMES.index("open")] < 0.5, -1e9)
+        logs = functional.log_softmax(scores, dim=1)
+        loss = -(targets * logs).sum(dim=1).mean()
+        for group in self._optimiser.param_groups:
+            group["lr"] = self.settings.rate * (1 - 0.9 * min(self.done / self.settings.decisions, 1))
+        self._optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimiser.step()
+        self.average.update_parameters(self.scorer)
+        with torch.no_grad():
+            entropy = -(logs.exp() * logs).sum(dim=1).mean()
+        return {"train/loss": float(loss.detach()), "train/entropy": float(entropy)}
+
+    def _new_episode(self) -> _Episode:
+        source = self._sources[int(self._rng.integers(len(self._sources)))]
+        return _Episode(source, self._rng, self.settings.without)
+
+    def _identity(self) -> dict[str, Any]:
+        return {"seed": self.seed, **_plain(self.settings), "figures": list(NAMES)}
+
+    def _restore(self, path: Path) -> None:
+        arrays, card = load_weights(path)
+        if card.get("run") != self._identity():
+            raise WeightsFileError(f"{path} is a checkpoint of another run: {card.get('run')}, not {self._identity()}")
+        for mark, network in (("net.", self.scorer), ("average.", self.average)):
+            network.load_state_dict(
+                {k.removeprefix(mark): torch.from_numpy(v) for k, v in arrays.items() if k.startswith(mark)}
+            )
+        state = self._optimiser.state_dict()
+        for key, value in arrays.items():
+            if key.startswith("adam."):
+                _, number, name = key.split(".")
+                state["state"].setdefault(int(number), {})[name] = torch.from_numpy(np.asarray(value))
+        self._optimiser.load_state_dict(state)
+        self.done = int(card["done"])
+
+
+def _sources(padding: int) -> list[RandomProblems]:
+    return [RandomProblems(padding, learner=learner) for learner in ("uds", "adapted")]
+
+
+def _soft(values: FloatArray) -> FloatArray:
+    """Return the softmax over the entries that are numbers."""
+    valid = ~np.isnan(values)
+    share = np.where(valid, np.exp(np.where(valid, values - np.nanmax(values), 0.0)), 0.0)
+    return np.asarray(share / share.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Worlds that training never sees, and what other strategies earn there: 0 is no label, 1 is all of them."""
+
+    problems: tuple[SelectionProblem, ...]
+    budgets: tuple[int, ...]
+    rivals: dict[str, float]
+
+    def measure(self, agent: agents.Agent) -> float:
+        """Return the mean normalised return of a strategy."""
+        return float(
+            np.mean(
+                [_normalised(p, b, agent, i) for i, (p, b) in enumerate(zip(self.problems, self.budgets, strict=True))]
+            )
+        )
+
+
+def held_out(
+    padding: int, worlds: int = HELD_OUT, rivals: tuple[str, ...] = RIVALS, stream: str = "held-out worlds"
+) -> HeldOut:
+    """Draw the worlds that progress is measured in, by both rules in turn; they are always the same."""
+    sources, rng = _sources(padding), generator(0, stream)
+    problems = tuple(sources[i % len(sources)](rng) for i in range(worlds))
+    budgets = tuple(max(1, int(HELD_OUT_SHARE * problem.counted)) for problem in problems)
+    found = HeldOut(problems, budgets, {})
+    return HeldOut(problems, budgets, {name: found.measure(agents.make(name)) for name in rivals})
+
+
+def _normalised(problem: SelectionProblem, budget: int, agent: agents.Agent, seed: int) -> float:
+    env = RewardSelectionEnv(problem, budget)
+    agent.train(env, seed)
+    low = problem.score(np.zeros(problem.n_states, bool))
+    span = problem.score(problem.dataset.labelable) - low
+    return ((agents.play(env, agent, seed).performance or 0.0) - low) / span
+
+
+def train_selector(
+    path: Path, settings: SelectorSettings, seed: int = 0, *, tensorboard: Path | None = None, looks: int = 20
+) -> dict[str, float]:
+    """Train a selector and write it to ``path``; run again to go on where it stopped, unless it was finished.
+
+    Args:
+        path: the file to write, for `agents.learned.selector.Learned(path)`.
+        settings: how to train.
+        seed: of the network and the worlds.
+        tensorboard: folder to log to.
+        looks: how often to measure and to write a checkpoint.
+
+    Returns:
+        The last figures: normalised return on held-out worlds, and those of its rivals.
+
+    Raises:
+        OptionError: ``path`` is a folder.
+        WeightsFileError: there is a checkpoint of another run.
+    """
+    if not path.name or path.is_dir():
+        raise OptionError(f"a selector is written to a file, and {str(path)!r} is a folder")
+    worlds = held_out(settings.padding)
+    if _is_finished(path, settings, seed):
+        return {"held-out/return": worlds.measure(Learned(str(path))), **worlds.rivals}
+    checkpoint = path.with_suffix(".checkpoint.npz")
+    run = SelectorTraining(settings, seed, checkpoint)
+    log = EventLog(tensorboard) if tensorboard is not None else None
+    every = max(SIDE_BY_SIDE, settings.decisions // check_int("looks", looks) // SIDE_BY_SIDE * SIDE_BY_SIDE)
+    figures: dict[str, float] = {}
+    rounds = range(run.done, settings.decisions, SIDE_BY_SIDE)
+    for _ in progress(rounds, len(rounds), "training"):
+        figures |= run.advance()
+        if run.done % every == 0 or run.done >= settings.decisions:
+            save_selector(run, path)
+            run.save()
+            agent = Learned(str(path))
+            mean = worlds.measure(agent)
+            figures |= {"held-out/return": mean, **{f"gap to/{n}": r - mean for n, r in worlds.rivals.items()}}
+            if log is not None:
+                log.scalars(run.done, figures)
+                log.picture(run.done, "selection", _drawn(worlds, agent))
+                log.flush()
+    if log is not None:
+        log.close()
+    checkpoint.unlink(missing_ok=True)
+    return {"held-out/return": worlds.measure(Learned(str(path))), **worlds.rivals}
+
+
+def _is_finished(path: Path, settings: SelectorSettings, seed: int) -> bool:
+    """Return whether the file holds what this very run makes."""
+    try:
+        card = read_selector(path)[1]
+    except (OSError, SavedAgentError):
+        return False
+    made = {"settings": card.get("settings"), "seed": card.get("seed"), "figures": card.get("figures")}
+    wanted = {"settings": _plain(settings), "seed": seed, "figures": list(NAMES)}
+    return made == wanted and card["decisions"] >= settings.decisions
+
+
+def _plain(settings: SelectorSettings) -> dict[str, Any]:
+    return {**asdict(settings), "without": list(settings.without)}
+
+
+def save_selector(run: SelectorTraining, path: Path) -> None:
+    """Write what a selector needs to play: layers and a card."""
+    arrays = {k: v.numpy() for k, v in run.average.module.state_dict().items() if not k.startswith("judge")}
+    card = {
+        "hidden": run.settings.hidden, "without": list(run.settings.without), "figures": list(NAMES), "seed": run.seed,
+        "decisions": run.done, "settings": _plain(run.settings),
+    }  # fmt: skip
+    save_weights(path, arrays, card)
+
+
+def _drawn(worlds: HeldOut, agent: agents.Agent) -> Any:
+    """Draw what the selector labels in the largest held-out world."""
+    largest = int(np.argmax([problem.counted for problem in worlds.problems]))
+    env = RewardSelectionEnv(worlds.problems[largest], worlds.budgets[largest])
+    agents.play(env, agent)
+    return draw_figure(env.problem, env.labelled_at, env.budget)

@@ -1,0 +1,151 @@
+"""Collect a dataset from a MinAtar game with a mixture of its expert and chance."""
+
+from typing import Any
+
+import numpy as np
+
+from selectenv.checks import check_int, check_name, check_real
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.images import Pictures, deduplicate
+from selectenv.datasets.storage import cache_folder
+from selectenv.domains.minatar.experts import Expert
+from selectenv.domains.minatar.games import Games, MinAtarWorld, Moves, stream_keys
+from selectenv.domains.tabular.mixture import MIXTURES
+from selectenv.errors import DatasetError, OptionError
+from selectenv.io.resources import require_disk, require_memory
+from selectenv.kernels.network.packed_images import find_rows, pack
+from selectenv.streams import generator
+from selectenv.typing import BoolArray, Int32Array, IntArray, UintArray
+
+SCALES = {"laptop": 200_000, "paper": 1_000_000}
+"""Transitions of a dataset, by name; the published data have those of "paper"."""
+GAMES_AT_ONCE = 128
+
+
+def play_spec(
+    world: MinAtarWorld, *, expert_share: float, mixture: str, expert: Expert | None, size: int, seed: int
+) -> dict[str, Any]:
+    """Return what a dataset follows from, ready for JSON; the expert may be left out where it has no share."""
+    check_int("dataset_size", size, error=DatasetError)
+    check_int("dataset_seed", seed, 0)
+    check_real("expert_share", expert_share, "[0, 1]")
+    check_name("mixture", mixture, MIXTURES)
+    if expert is None and (expert_share > 0 or mixture != "all"):
+        raise OptionError(f"an expert share of {expert_share} and the mixture {mixture!r} need an expert")
+    return {
+        "world": world.name,
+        "world_fingerprint": world.fingerprint,
+        "expert_share": float(expert_share),
+        "mixture": mixture,
+        "expert": "none" if expert is None else expert.fingerprint,
+        "size": int(size),
+        "seed": int(seed),
+        "games": GAMES_AT_ONCE,
+    }
+
+
+def collect_play(
+    world: MinAtarWorld, spec: dict[str, Any], expert: Expert | None, *, to_cache: bool = False
+) -> OfflineDataset:
+    """Collect the dataset of a `play_spec` with its expert: the same spec gives the same data.
+
+    Raises:
+        ResourceError: too little memory or disk; nothing was started.
+    """
+    require_room(world, spec["size"], to_cache=to_cache)
+    identity = [value for key, value in spec.items() if key not in ("world", "seed")]
+    rng = generator(spec["seed"], "mixture", *identity)
+    count = min(GAMES_AT_ONCE, spec["size"])
+    games = Games(world, stream_keys(count, spec["seed"], "dataset", *identity))
+    record = _Record(world, count, -(-spec["size"] // count))
+    for step in range(record.steps):
+        action = _mixed_actions(games, expert, spec["expert_share"], spec["mixture"], rng)
+        record.before(step, games, action)
+        record.after(step, games.step(action))
+    return record.dataset(games, spec)
+
+
+def require_room(world: MinAtarWorld, size: int, *, to_cache: bool) -> None:
+    """Raise `ResourceError` unless there is room for so many transitions in memory and, if asked, in the cache."""
+    bits = int(np.prod(world.shape))
+    picture, columns, sorting = 8 * -(-bits // 64), 23, 64
+    what = f"collecting {size:,} transitions of {world.name}"
+    require_memory(size * (2 * picture + columns + sorting), what)
+    if to_cache:
+        require_disk(size * (picture + columns), cache_folder(), what)
+
+
+def _mixed_actions(
+    games: Games, expert: Expert | None, share: float, mixture: str, rng: np.random.Generator
+) -> IntArray:
+    """Draw what each game does next: what the expert would, or any action, or any other one."""
+    count, n_actions = len(games), games.world.n_actions
+    follow, other = rng.random(count) < share, rng.integers(n_actions, size=count)
+    skip = rng.integers(n_actions - 1, size=count)
+    if expert is None:
+        return other
+    asked = np.flatnonzero(follow) if mixture == "all" else np.arange(count)
+    action = other
+    if len(asked):
+        wise = expert.actions(games.pictures[asked])
+        if mixture == "non-expert":
+            wise = np.where(follow, wise, skip + (skip >= wise))
+        action[asked] = wise
+    return action
+
+
+class _Record:
+    """What many games brought, game after game: columns of shape [games, steps]."""
+
+    def __init__(self, world: MinAtarWorld, count: int, steps: int) -> None:
+        self.steps = steps
+        shape = count, steps
+        self._pictures: UintArray = np.empty((*shape, -(-int(np.prod(world.shape)) // 64)), np.uint64)
+        self._action = np.empty(shape, np.int32)
+        self._reward = np.empty(shape)
+        self._terminated, self._truncated = np.zeros(shape, bool), np.zeros(shape, bool)
+        self._cut: dict[int, UintArray] = {}
+
+    def before(self, step: int, games: Games, action: IntArray) -> None:
+        """Note what the games look like and what is done."""
+        self._pictures[:, step], self._action[:, step] = pack(games.pictures), action
+
+    def after(self, step: int, moves: Moves) -> None:
+        """Note what came of it; what a cut episode would have gone on from is seen nowhere else."""
+        self._reward[:, step], self._terminated[:, step], self._truncated[:, step] = moves[:3]
+        self._note_cuts(step, moves.truncated, moves.entered)
+
+    def _note_cuts(self, step: int, cut: BoolArray, pictures: BoolArray) -> None:
+        for game in np.flatnonzero(cut).tolist():
+            self._cut[game * self.steps + step] = pack(pictures[game : game + 1])[0]
+
+    def dataset(self, games: Games, spec: dict[str, Any]) -> OfflineDataset:
+        """Return the transitions; where a game is left, its episode is cut."""
+        size, world = spec["size"], games.world
+        left = ~(self._terminated[:, -1] | self._truncated[:, -1])
+        self._note_cuts(self.steps - 1, left, games.pictures)
+        self._truncated[left, -1] = True
+        action, reward = self._action.ravel()[:size], self._reward.ravel()[:size]
+        terminated, truncated = self._terminated.ravel()[:size], self._truncated.ravel()[:size]
+        truncated[-1] = not terminated[-1]  # the last game may be shorter
+        words = self._pictures.reshape(-1, self._pictures.shape[2])[:size]
+        ids, state, known, salt = deduplicate(words)
+        following: Int32Array = np.append(state[1:], np.int32(-1))
+        cuts = [at for at in self._cut if at < size]
+        if cuts:
+            pictures = np.stack([self._cut[at] for at in cuts])
+            following[cuts] = find_rows(pictures, np.uint64(salt), ids, known)
+        following[terminated] = -1
+        return OfflineDataset(
+            ids=ids,
+            n_actions=world.n_actions,
+            state=state,
+            action=action,
+            next_state=following,
+            terminated=terminated,
+            truncated=truncated,
+            episode_start=np.concatenate([[True], (terminated | truncated)[:-1]]),
+            hidden_reward=reward,
+            spec=spec,
+            pictures=Pictures(known, world.shape, salt),
+        )

@@ -1,0 +1,166 @@
+"""Datasets on disk: one .npz file with its spec, seed and content hash, checked on load; and the user's cache."""
+
+import hashlib
+import json
+import os
+import re
+import struct
+import sys
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.images import Pictures
+from selectenv.errors import DatasetError, DatasetFileError
+from selectenv.io.atomic import whole_file
+
+FORMAT = "selectenv-dataset"
+VERSION = 1
+ALIGNMENT = 64
+HEADER_BYTES = 1 << 16
+"""More than the description of an array takes."""
+MAPPED_BYTES = 1 << 20
+"""Arrays longer than this are not read into memory but mapped."""
+
+
+def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
+    """Write a dataset to one file; the file is there whole or not at all."""
+    target = Path(path)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "n_actions": dataset.n_actions,
+        "spec": dict(dataset.spec),
+        "digest": _digest(dataset),
+    }
+    arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), **dataset.arrays()}
+    with whole_file(target) as file, zipfile.ZipFile(file, "w") as bundle:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            member.file_size = array.nbytes + HEADER_BYTES  # beyond 2 GiB the entry grows another 20 bytes
+            more = 20 if member.file_size > zipfile.ZIP64_LIMIT else 0
+            gap = -(bundle.start_dir + 30 + len(member.filename) + 4 + more) % ALIGNMENT
+            member.extra = struct.pack("<HH", 0xFFFF, gap) + bytes(gap)  # so that arrays can be mapped where they stand
+            with bundle.open(member, "w") as entry:
+                np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
+    return target
+
+
+def load(path: str | os.PathLike[str]) -> OfflineDataset:
+    """Read a dataset and check it against its own hash.
+
+    Raises:
+        DatasetFileError: the file is missing, damaged, of another kind or of a newer version.
+    """
+    try:
+        arrays = _read(Path(path))
+        header = json.loads(str(arrays.pop("header")))
+        if header["format"] != FORMAT:
+            raise KeyError("format")
+        version, digest = int(header["version"]), header["digest"]
+    except FileNotFoundError:
+        raise DatasetFileError(f"there is no dataset file {os.fspath(path)!r}") from None
+    except (KeyError, TypeError, AttributeError, IsADirectoryError):
+        raise DatasetFileError(f"{os.fspath(path)!r} is not a dataset written by selectenv") from None
+    except Exception as error:  # damage has many names: NumPy, zipfile and zlib each raise their own
+        raise DatasetFileError(f"{os.fspath(path)!r} is damaged or not a dataset file ({error})") from None
+    if version != VERSION:
+        raise DatasetFileError(
+            f"{os.fspath(path)!r} has format version {version}; this release reads version {VERSION}"
+        )
+    try:
+        pictures = None
+        if "pictures" in arrays:
+            *shape, salt = arrays.pop("picture_shape").tolist()
+            pictures = Pictures(arrays.pop("pictures"), tuple(shape), salt)
+        dataset = OfflineDataset(
+            n_actions=int(header["n_actions"]),
+            hidden_reward=arrays.pop("hidden_reward", None),
+            spec=header["spec"],
+            pictures=pictures,
+            **arrays,
+        )
+        intact = _digest(dataset) == digest
+    except (DatasetError, TypeError, KeyError, ValueError, AttributeError) as error:
+        raise DatasetFileError(f"{os.fspath(path)!r} is damaged: {error}") from None
+    if not intact:
+        raise DatasetFileError(f"{os.fspath(path)!r} is damaged: its content does not match its hash")
+    return dataset
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the arrays of a file; long ones stay on disk and are mapped into memory where they are read."""
+    with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+        members = file.zip.infolist()
+        arrays = {}
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            long = member.file_size > MAPPED_BYTES and member.compress_type == zipfile.ZIP_STORED
+            arrays[name] = _map(path, raw, member) if long else file[name]
+    return arrays
+
+
+def _map(path: Path, raw: BinaryIO, member: zipfile.ZipInfo) -> Any:
+    """Return an array that stands uncompressed in a zip file, mapped read-only."""
+    raw.seek(member.header_offset)
+    local = raw.read(30)  # the fixed part of a local header; lengths of name and extra field close it
+    if len(local) != 30 or local[:4] != b"PK\x03\x04":
+        raise zipfile.BadZipFile(f"{member.filename} has no local header")
+    raw.seek(int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little"), os.SEEK_CUR)
+    version = np.lib.format.read_magic(raw)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read_header(raw)
+    if dtype.hasobject or fortran:
+        raise ValueError(f"{member.filename} is no plain array")
+    offset = raw.tell()
+    if offset % dtype.itemsize:  # written by another program
+        return np.fromfile(raw, dtype, int(np.prod(shape))).reshape(shape)
+    return np.asarray(np.memmap(path, dtype, "r", offset, shape))
+
+
+def _digest(dataset: OfflineDataset) -> str:
+    """Return a hash of content and spec."""
+    text = json.dumps([dataset.fingerprint, dict(dataset.spec)], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Return where datasets are cached: `SELECTENV_CACHE`, or the platform's folder for caches."""
+    chosen = os.environ.get("SELECTENV_CACHE")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "selectenv"
+
+
+def cached(spec: dict[str, Any], make: Callable[[], OfflineDataset]) -> OfflineDataset:
+    """Return the dataset of ``spec`` from the cache, or make it and keep it.
+
+    A damaged file is made anew; a folder that cannot be written costs a warning, not the work.
+    """
+    key = hashlib.blake2b(json.dumps([VERSION, spec], sort_keys=True).encode(), digest_size=16).hexdigest()
+    name = re.sub(r"[^\w-]", "_", spec["world"])  # a name must not lead out of the folder
+    path = cache_folder() / f"{name}-{key}.npz"
+    if path.exists():
+        try:
+            found = load(path)
+            if dict(found.spec) == spec:
+                return found
+        except DatasetFileError:
+            pass  # our own file, and we can make it again
+    dataset = make()
+    try:
+        save(dataset, path)
+    except OSError as error:
+        warnings.warn(f"the dataset could not be cached in {path.parent}: {error}", RuntimeWarning, stacklevel=2)
+    return dataset

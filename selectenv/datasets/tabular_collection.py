@@ -1,0 +1,59 @@
+"""Collect a dataset from a world with a mixture of its expert and chance."""
+
+from typing import Any
+
+import numpy as np
+
+from selectenv.checks import check_int, check_name, check_real
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.domains.tabular.mixture import EXPERTS, MIXTURES, expert_actions, mixture_policy
+from selectenv.domains.tabular.world import TabularWorld
+from selectenv.errors import DatasetError
+from selectenv.kernels.tabular.sample import collect as collect_transitions
+from selectenv.streams import seed_word
+
+PUBLISHED_SIZE = 100_000
+
+
+def dataset_spec(
+    world: TabularWorld, *, expert_share: float, mixture: str, expert: str, size: int, seed: int
+) -> dict[str, Any]:
+    """Return what a dataset follows from, ready for JSON."""
+    check_int("dataset_size", size, error=DatasetError)
+    check_int("dataset_seed", seed, 0)
+    check_real("expert_share", expert_share, "[0, 1]")
+    check_name("mixture", mixture, MIXTURES)
+    check_name("expert", expert, EXPERTS)
+    return {
+        "world": world.name,
+        "world_fingerprint": world.fingerprint,
+        "expert_share": float(expert_share),
+        "mixture": mixture,
+        "expert": expert,
+        "size": int(size),
+        "seed": int(seed),
+    }
+
+
+def collect(world: TabularWorld, spec: dict[str, Any]) -> OfflineDataset:
+    """Collect the dataset of a `dataset_spec`: the same spec gives the same data."""
+    policy = mixture_policy(expert_actions(world, spec["expert"]), spec["expert_share"], spec["mixture"])
+    cumulative = np.cumsum(policy, axis=1)
+    cumulative[cumulative >= cumulative[:, -1:]] = 1.0  # also where only actions of probability 0 follow
+    identity = (spec["world_fingerprint"], spec["expert_share"], spec["mixture"], spec["expert"], spec["size"])
+    seed = np.array([seed_word(spec["seed"], "dataset", *identity)])
+    state, action, next_state, reward, terminated, truncated = collect_transitions(
+        world.walk, cumulative, spec["size"], seed
+    )
+    return OfflineDataset(
+        ids=world.ids,
+        n_actions=world.n_actions,
+        state=state,
+        action=action,
+        next_state=next_state,
+        terminated=terminated,
+        truncated=truncated,
+        episode_start=np.concatenate([[True], (terminated | truncated)[:-1]]),
+        hidden_reward=reward,
+        spec=spec,
+    )

@@ -1,0 +1,1 @@
+"""MinAtar games and the experts that ship with the package."""

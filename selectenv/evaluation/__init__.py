@@ -1,0 +1,1 @@
+"""Evaluators: policy -> expected return in the true world."""

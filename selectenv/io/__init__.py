@@ -1,0 +1,1 @@
+"""Files, logs and progress bars."""

@@ -1,0 +1,151 @@
+"""Updates of implicit Q-learning and of behaviour cloning with the small network.
+
+Implicit Q-learning (Kostrikov et al. 2021, https://arxiv.org/abs/2110.06169) with two action values and their targets:
+
+    V minimises  E | tau - 1[u < 0] | u^2,  u = min_i target_i(s, a) - V(s),
+    Q_i minimise E (r + gamma V(s') - Q_i(s, a))^2.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from selectenv.kernels.compiled import kernel
+from selectenv.kernels.network.backprop import Adam, Pass, adam_step, backward, follow, forward
+from selectenv.kernels.network.cnn import Layers
+from selectenv.kernels.network.patches import Batch, Patches, fill_batch
+from selectenv.typing import Float32Array, FloatArray, Int32Array, IntArray
+
+
+class Network(NamedTuple):
+    """A network in training: its parts are views of one row of parameters, and so are those of the gradient."""
+
+    flat: Float32Array
+    layers: Layers
+    flat_gradient: Float32Array
+    gradient: Layers
+    memory: Adam
+
+
+class Transitions(NamedTuple):
+    """What is learned from, as the rule at hand sees it."""
+
+    state: Int32Array
+    action: Int32Array
+    next_state: Int32Array
+    """-1 where what follows is worth nothing."""
+    reward: Float32Array
+
+
+class Rule(NamedTuple):
+    """The numbers of implicit Q-learning."""
+
+    gamma: float
+    expectile: float
+    rate: float
+    target_step: float
+
+
+@kernel
+def iql_updates(
+    first: Network,
+    second: Network,
+    value: Network,
+    targets: tuple[Network, Network],
+    data: Transitions,
+    chosen: IntArray,
+    done: int,
+    rule: Rule,
+    patches: Patches,
+    batches: tuple[Batch, Batch],
+    passes: tuple[Pass, Pass],
+) -> FloatArray:
+    """Make an update for each row of chosen transitions [updates, size], after ``done`` others.
+
+    Returns:
+        The mean loss of the value, and of the two action values together.
+    """
+    size = chosen.shape[1]
+    now, later = batches
+    for_action, for_value = passes
+    state, next_state = np.empty(size, np.int32), np.empty(size, np.int32)
+    goal, low = np.empty(size, np.float32), np.empty(size, np.float32)
+    by_value = np.empty((size, 1), np.float32)
+    by_action = np.zeros((size, for_action.out.shape[1]), np.float32)
+    losses = np.zeros(2)
+    for u in range(len(chosen)):
+        for i in range(size):
+            state[i], next_state[i] = data.state[chosen[u, i]], data.next_state[chosen[u, i]]
+        fill_batch(now, patches, state)
+        fill_batch(later, patches, next_state)
+        forward(value.layers, patches, later, for_value)
+        for i in range(size):
+            goal[i] = data.reward[chosen[u, i]] + np.float32(rule.gamma) * for_value.out[i, 0]
+        low[:] = np.inf
+        for target in targets:
+            forward(target.layers, patches, now, for_action)
+            for i in range(size):
+                low[i] = min(low[i], for_action.out[i, data.action[chosen[u, i]]])
+        forward(value.layers, patches, now, for_value)
+        for i in range(size):
+            above = low[i] - for_value.out[i, 0]
+            weight = np.float32(rule.expectile if above > 0 else 1 - rule.expectile)
+            losses[0] += weight * above * above
+            by_value[i, 0] = -2 * weight * above / np.float32(size)
+        backward(value.layers, patches, now, for_value, by_value, value.gradient)
+        for network in (first, second):
+            forward(network.layers, patches, now, for_action)
+            by_action[:] = 0
+            for i in range(size):
+                action = data.action[chosen[u, i]]
+                wrong = for_action.out[i, action] - goal[i]
+                losses[1] += wrong * wrong
+                by_action[i, action] = 2 * wrong / np.float32(size)
+            backward(network.layers, patches, now, for_action, by_action, network.gradient)
+        for network in (value, first, second):
+            adam_step(network.flat, network.flat_gradient, network.memory, rule.rate, done + u + 1)
+        follow(targets[0].flat, first.flat, rule.target_step)
+        follow(targets[1].flat, second.flat, rule.target_step)
+    losses /= len(chosen) * size
+    return losses
+
+
+@kernel
+def cloning_updates(
+    network: Network,
+    data: Transitions,
+    chosen: IntArray,
+    done: int,
+    rate: float,
+    patches: Patches,
+    batch: Batch,
+    made: Pass,
+) -> FloatArray:
+    """Make an update towards the actions of each row of chosen transitions [updates, size]; see `iql_updates`.
+
+    Returns:
+        The mean cross-entropy.
+    """
+    size, n_actions = chosen.shape[1], made.out.shape[1]
+    state = np.empty(size, np.int32)
+    wanted = np.empty((size, n_actions), np.float32)
+    losses = np.zeros(1)
+    for u in range(len(chosen)):
+        for i in range(size):
+            state[i] = data.state[chosen[u, i]]
+        fill_batch(batch, patches, state)
+        forward(network.layers, patches, batch, made)
+        for i in range(size):
+            taken = data.action[chosen[u, i]]
+            top = made.out[i].max()
+            total = np.float32(0)
+            for a in range(n_actions):
+                wanted[i, a] = np.exp(made.out[i, a] - top)
+                total += wanted[i, a]
+            losses[0] += np.log(total) + top - made.out[i, taken]
+            for a in range(n_actions):
+                wanted[i, a] = (wanted[i, a] / total - np.float32(a == taken)) / np.float32(size)
+        backward(network.layers, patches, batch, made, wanted, network.gradient)
+        adam_step(network.flat, network.flat_gradient, network.memory, rate, done + u + 1)
+    losses /= len(chosen) * size
+    return losses

@@ -1,0 +1,1 @@
+"""Tabular learners: exact on the empirical model, or sampled as published."""

@@ -1,0 +1,190 @@
+"""The studies of Breakout on a few thousand transitions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import selectenv
+from experiments.analysis import report
+from experiments.analysis.tensorboard_log import TensorBoardLog
+from experiments.analysis.verdicts import AGREES, DIFFERS
+from experiments.cli import main as cli
+from experiments.engine.cell import Result
+from experiments.engine.store import ResultsStore
+from experiments.protocol.published import published
+from experiments.studies import find_studies
+from experiments.studies.game_episodes import expert_mark, minatar_table
+
+STUDIES = {
+    name: study for name, study in find_studies().items() if name.startswith("breakout") and study.cpu_hours is None
+}
+
+
+def small(cell):
+    """The same cell on few data."""
+    settings = dict(cell.settings)
+    options = {name: value for name, value in settings.get("problem", {}).items() if name != "scale"}
+    return replace(cell, settings={**settings, "problem": {**options, "dataset_size": 2_500, "rollouts": 5}})
+
+
+def run(study, seeds, only=lambda cell: True):
+    cells = [cell for cell in study.cells(seeds, "exact") if only(cell)]
+    return [Result(cell, study.run_cell(small(cell)), 0.1) for cell in cells]
+
+
+def test_there_is_a_study_for_every_published_table():
+    assert set(STUDIES) == {
+        "breakout-heuristics", "breakout-trained", "breakout-rewards", "breakout-behaviour-uds",
+        "breakout-behaviour-adapted", "breakout-coverage",
+    }  # fmt: skip
+    assert all(study.solvers == ("exact",) for study in STUDIES.values())
+
+
+def test_cells_know_the_expert_behind_their_data():
+    marks = {
+        cell.settings["variant"]: cell.settings["expert"] for cell in STUDIES["breakout-heuristics"].cells(1, "exact")
+    }
+    assert marks["laptop"] == marks["paper"] == expert_mark("Breakout") != marks["paper, tabular expert"]
+
+
+def test_heuristics():
+    study = STUDIES["breakout-heuristics"]
+    chosen = ("uniform", "guided")
+    results = run(study, 2, lambda cell: cell.strategy in chosen and "tabular" not in cell.settings["variant"])
+    rows = study.rows(results)
+    assert {(row.labels, row.strategy) for row in rows} >= {("15 %", "uniform"), ("90 %", "guided")}
+    judged = [row for row in rows if row.verdict]
+    assert len(judged) == 6
+    assert {(row.strategy, row.setting) for row in judged} == {("guided", "paper")}
+    assert judged[0].published == 7.13
+    assert all(len(record["first"]) == 24 for result in results for record in result.records)
+    drawn = study.figures(results)
+    assert "Frames of Breakout that are labelled first" in drawn
+
+
+def test_trained_scores_on_its_own_and_on_fresh_episodes():
+    study = STUDIES["breakout-trained"]
+    chosen = ("guided", "reduced-brute-force", "full labels")
+    results = run(study, 1, lambda cell: cell.strategy in chosen and cell.settings["variant"] == "paper")
+    found = {(r.cell.strategy, r.records[0]["labels"]): r.records[0] for r in results}
+    full, reduced = found["full labels", ""], found["reduced-brute-force", ""]
+    assert reduced["return"] == full["return"]  # under UDS only rewards matter
+    assert reduced["fresh"] == full["fresh"]
+    assert reduced["size"] < full["size"] == full["states"]
+    assert found["guided", "30 %"]["asked"] == 0
+    rows = study.rows(results)
+    assert {row.figure for row in rows} == {"return", "fresh"}
+    published_full = [row.published for row in rows if row.strategy == "reduced-brute-force" and row.published]
+    assert published_full == [17.75]
+    assert f"all states labelled {full['fresh']:.2f}" in study.findings(rows)[0]
+    assert study.figures(results)
+
+
+def test_evolution_is_among_the_searches():
+    cells = STUDIES["breakout-trained"].cells(1, "exact")
+    assert {cell.settings["share"] for cell in cells if cell.strategy == "es-1000"} == {
+        0.15, 0.30, 0.45, 0.60, 0.75, 0.90,
+    }  # fmt: skip
+
+
+def test_rewards_inside_the_selected_sets():
+    study = STUDIES["breakout-rewards"]
+    results = run(study, 4)
+    records = {(r.cell.strategy, record["share"]): record for r in results for record in r.records}
+    for share in (0.146, 0.874):
+        assert np.mean(records["visitation", share]["rewards"]) > np.mean(records["uniform", share]["rewards"])
+    sums = np.array([records["uniform", share]["rewards"] for share in (0.146, 0.437, 0.874)])
+    assert (np.diff(sums, axis=0) >= 0).all()
+    assert sums.max() <= records["uniform", 0.146]["total"]
+    rows = study.rows(results)
+    assert sum(row.verdict is not None for row in rows) == len(published("breakout_reward_sums"))
+    assert "visitation finds" in study.findings(rows)[0]
+
+
+@pytest.mark.parametrize("learner", ["uds", "adapted"])
+def test_behaviour(learner):
+    study = STUDIES[f"breakout-behaviour-{learner}"]
+    results = run(study, 1)
+    assert len(results) == 10
+    labels = {record["labels"] for record in results[0].records}
+    assert labels == {"0 %", "15 %", "30 %", "45 %", "60 %", "75 %", "90 %", "100 %"}
+    rows = study.rows(results)
+    assert len(rows) == 80
+    assert sum(row.published is not None for row in rows) == 40
+    assert all(row.setting.endswith("paper") for row in rows if row.verdict)
+
+
+def test_a_share_that_fits_only_when_swapped_is_said_so():
+    study = STUDIES["breakout-behaviour-uds"]
+    (cell,) = (cell for cell in study.cells(1, "exact") if cell.settings["variant"] == "expert 0.3, paper")
+    rows = study.rows([Result(cell, [{"labels": "90 %", "share": 0.9, "return": 7.6}], 0.1)])
+    assert rows[0].published == 17.70
+    assert rows[0].verdict.outcome == DIFFERS
+    assert "printed for 0.7" in rows[0].verdict.reason
+    rows = study.rows([Result(cell, [{"labels": "90 %", "share": 0.9, "return": 17.5}], 0.1)])
+    assert rows[0].verdict.outcome == AGREES
+
+
+def test_coverage():
+    study = STUDIES["breakout-coverage"]
+    results = run(study, 1)
+    rows = study.rows(results)
+    states = [row for row in rows if row.figure == "unique states" and row.setting == "paper"]
+    assert [row.published for row in states] == [99254, 26255, 13731, 7110, 3535]
+    assert all(row.verdict.outcome == DIFFERS for row in states)  # so few data cover little
+    assert study.figures(results)
+    assert f"expert 0: {states[0].ours.mean:,.0f} states" in study.findings(rows)[1]
+
+
+def test_the_published_table_of_games():
+    known = minatar_table("Breakout")
+    assert known["reduced-brute-force", ""] == (17.75, None)
+    assert known["es-1000", "15 %"] == (17.75, 0.85)
+
+
+def test_the_report_shows_games(tmp_path):
+    study = STUDIES["breakout-heuristics"]
+    cells = [
+        cell for cell in study.cells(1, "exact") if cell.strategy == "uniform" and cell.settings["variant"] == "laptop"
+    ]
+    records = [{"labels": "15 %", "share": 0.15, "return": 3.0, "states": 9}]
+    with ResultsStore(tmp_path / "r.sqlite") as store, store.writing():
+        store.add([Result(cell, records, 0.1) for cell in cells])
+        report.build(store, tmp_path / "report.html", seeds=1)
+    text = (tmp_path / "report.html").read_text()
+    assert 'id="breakout-heuristics"' in text
+    assert "15 %" in text
+    assert "breakout-heuristics: laptop, mean over budgets: uniform 3.00" in text
+
+
+def test_the_command_refuses_what_the_study_has_not(capsys, tmp_path):
+    results = ["--results", str(tmp_path / "r.sqlite")]
+    assert cli.main(["run", "breakout-heuristics", "--solver", "sampled", *results]) == 1
+    assert "has no sampled solver" in capsys.readouterr().err
+    assert cli.main(["run", "breakout-heuristics", "--scale", "laptp", *results]) == 1
+    assert "Did you mean 'laptop'" in capsys.readouterr().err
+    assert cli.main(["run", "breakout-heuristics", "--only", "Breakot", *results]) == 1
+    assert "Did you mean 'Breakout'" in capsys.readouterr().err
+
+
+def test_a_game_in_tensorboard(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    study = STUDIES["breakout-trained"]
+    for cell in study.cells(1, "exact"):
+        if cell.strategy == "guided" and cell.settings["variant"] == "laptop" and cell.settings["share"] in (0.15, 0.9):
+            TensorBoardLog(tmp_path).log(Result(small(cell), study.run_cell(small(cell)), 0.1))
+    (folder,) = {path.parent for path in tmp_path.rglob("events.*")}
+    log = EventAccumulator(str(folder)).Reload()
+    assert log.Tags()["images"] == ["selection"]
+    assert {event.step for event in log.Scalars("performance")} == {15, 90}
+    assert "gap" not in log.Tags()["scalars"]
+
+
+def test_what_is_labelled_in_a_game_is_drawn(tmp_path, capsys, monkeypatch):
+    made = selectenv.make_env
+    monkeypatch.setattr(selectenv, "make_env", lambda world, **options: made(world, dataset_size=2_500, **options))
+    assert cli.main(["show", "Breakout", "--strategies", "uniform", "--out", str(tmp_path)]) == 0
+    assert "uniform" in capsys.readouterr().out
+    assert (tmp_path / "Breakout-24.png").stat().st_size > 1_000

@@ -1,0 +1,288 @@
+"""Every study runs in small, is compared, and stands in the report; verdicts and statistics follow their rules."""
+
+import csv
+import math
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import experiments.studies.tabular.combinations as combinations
+from experiments.analysis.best_known import best_known, budgets_of
+from experiments.analysis.statistics import summarise
+from experiments.analysis.verdicts import judge
+from experiments.cli import main as cli
+from experiments.engine.cell import Cell
+from experiments.engine.problems import problem
+from experiments.protocol.budgets import BUDGETS, WORLDS
+from experiments.protocol.published import allowed_returns, published
+from experiments.studies import find_studies
+from experiments.studies.selectors.unseen_worlds import GAME, RANDOM
+from experiments.studies.tabular.patterns import pattern_states
+from experiments.studies.tabular.search_results import make_agent
+from selectenv import WORLDS as WORLD_ROWS
+
+STUDIES = {name: study for name, study in find_studies().items() if not name.startswith(("breakout", "minatar"))}
+SMALL = {"Graph": ("uniform", "guided", "sequential-greedy", "es-50", "best known", "20%", "es-10x5", "es-3x20")}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A results file with a corner of every study."""
+    folder = tmp_path_factory.mktemp("studies")
+    path = folder / "results.sqlite"
+    for study in STUDIES.values():
+        wanted = [c.strategy for c in study.cells(2, "exact") if c.world == "Graph" and c.strategy in SMALL["Graph"]]
+        for strategy in dict.fromkeys(wanted):
+            command = ["run", study.name, "--seeds", "2", "--only", f"Graph/{strategy}", "--results", str(path)]
+            assert cli.main(command) == 0
+    return path
+
+
+def test_fourteen_tabular_studies_are_found():
+    assert set(STUDIES) == {
+        "heuristics-uds", "heuristics-adapted", "trained-uds", "trained-adapted", "es-iterations", "es-population",
+        "initial-sample", "schedules", "combinations", "cost", "patterns", "behaviour", "imputation", "learned",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_studies_compare(name, results, capsys):
+    assert cli.main(["compare", name, "--seeds", "2", "--results", str(results)]) == 0
+    printed = capsys.readouterr().out
+    assert "Graph" in printed
+    assert STUDIES[name].question.strip() in printed
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_cells_are_distinct_and_worlds_known(name):
+    cells = STUDIES[name].cells(2, "exact")
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert {cell.world for cell in cells} <= {*WORLDS, *((RANDOM, GAME) if name == "learned" else ())}
+    assert all(isinstance(cell, Cell) and cell.study == name for cell in cells)
+
+
+def test_every_published_cell_has_a_place():
+    """The tables name only worlds and shares that the budgets know."""
+    for table in ("heuristics_uds", "heuristics_adapted", "trained_uds", "trained_adapted", "es_iterations_ablation"):
+        rows = published(table)
+        assert {row["domain"] for row in rows} == set(WORLDS)
+        assert {float(row["feedback"]) for row in rows} <= {0.1, 0.3, 0.5, 0.7, 0.9}
+    assert len(published("heuristics_uds")) == 150
+
+
+def test_report(results, tmp_path, capsys):
+    page = tmp_path / "deep" / "report.html"
+    rows = tmp_path / "rows.csv"
+    assert cli.main(["report", "--seeds", "2", "--results", str(results), "--out", str(page), "--csv", str(rows)]) == 0
+    with rows.open() as file:
+        assert {row["study"] for row in csv.DictReader(file)} == set(STUDIES)
+    text = page.read_text()
+    for name in STUDIES:
+        assert f'<section id="{name}">' in text
+        assert f"selectenv run {name}" in text
+    for world in WORLDS:
+        assert f'<section id="world-{world}">' in text
+    assert text.count("<svg") >= 9
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert not re.search(r'(src|href)="https?://', re.sub(r'xmlns[^"]*"[^"]*"', "", text))
+    assert [entry.name for entry in page.parent.iterdir()] == ["report.html"]
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_the_report_in_a_browser(results, tmp_path):
+    """No errors in the console; tables and figures are there; a click sorts, and another one turns the order."""
+    page = tmp_path / "report.html"
+    cli.main(["report", "--seeds", "2", "--results", str(results), "--out", str(page)])
+    probe = """<script>window.onerror = (m) => { document.body.dataset.error = m; };</script>"""
+    check = """<script>
+      const table = document.querySelector("#heuristics-uds table"), heads = [...table.tHead.rows[0].cells];
+      const at = heads.findIndex(cell => cell.textContent === "ours"), head = heads[at];
+      const column = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[at].textContent));
+      head.querySelector("button").click(); const up = column();
+      head.querySelector("button").click(); const down = column();
+      const sorted = up.every((v, i) => !i || up[i - 1] <= v) && down.every((v, i) => !i || down[i - 1] >= v);
+      document.body.dataset.result = JSON.stringify({sorted, aria: head.getAttribute("aria-sort"),
+        tables: document.querySelectorAll("table.sortable").length, rows: up.length,
+        figures: [...document.querySelectorAll("figure svg")].filter(s => s.clientHeight > 20).length});
+    </script>"""
+    text = page.read_text().replace("<head>", "<head>" + probe).replace("</body>", check + "</body>")
+    page.write_text(text)
+    flags = [
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}",
+    ]  # fmt: skip
+    command = [CHROMIUM, *flags, "--dump-dom", page.as_uri()]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    body = re.search(r"<body[^>]*>", found.stdout).group(0)
+    assert "data-error" not in body
+    assert "CONSOLE" not in found.stderr
+    result = body.replace("&quot;", '"')
+    assert '"sorted":true' in result
+    assert '"aria":"descending"' in result
+    assert int(re.search(r'"tables":(\d+)', result).group(1)) == len(STUDIES)
+    assert int(re.search(r'"figures":(\d+)', result).group(1)) >= 9
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["run", "heuristic-uds"], "Did you mean 'heuristics-uds'"),
+        (["run", "heuristics-uds", "--seeds", "0"], "--seeds must be"),
+        (["run", "heuristics-uds", "--jobs", "0"], "--jobs must be"),
+        (["run", "heuristics-uds", "--only", "Grap"], "Did you mean 'Graph'"),
+        (["run", "heuristics-uds", "--only", "Graph/guidd"], "Did you mean 'guided'"),
+        (["run", "heuristics-uds", "--solver", "fast"], "exact, sampled"),
+        (["compare", "heuristics-uds"], "there are no results"),
+        (["report"], "there are no results"),
+        (["show", "Tre"], "Did you mean 'Tree'"),
+        (["show", "Tree", "--labels", "99"], "out of range"),
+        (["show", "Tree", "--strategies", "guidd"], "Did you mean 'guided'"),
+        (["best", "Tre"], "Did you mean 'Tree'"),
+    ],
+)
+def test_errors_without_tracebacks(command, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(command) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_a_strategy_of_some_studies_can_be_asked_of_all(tmp_path, capsys):
+    results = str(tmp_path / "r.sqlite")
+    assert cli.main(["run", "all", "--only", "Graph/sequential-greedy", "--seeds", "1", "--results", results]) == 0
+    printed = capsys.readouterr().out
+    assert "trained-uds: 5 cells run" in printed
+    assert "heuristics-uds: 0 cells run" in printed
+
+
+def test_list_show_and_best(tmp_path, capsys):
+    assert cli.main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in STUDIES)
+    assert (
+        cli.main(
+            ["show", "Graph", "--labels", "3", "--strategies", "uniform", "sequential-greedy", "--out", str(tmp_path)]
+        )
+        == 0
+    )
+    assert (tmp_path / "Graph-3.png").exists()
+    assert cli.main(["best", "Graph", "--learner", "uds"]) == 0
+    assert "optimal" in capsys.readouterr().out
+
+
+def test_tensorboard_shows_performance_gap_calls_and_picture(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    results, logs = str(tmp_path / "r.sqlite"), tmp_path / "logs"
+    for study in ("heuristics-uds", "trained-uds"):
+        command = ["run", study, "--seeds", "1", "--only", "Graph/guided", "--results", results]
+        assert cli.main([*command, "--tensorboard", str(logs)]) == 0
+    (run,) = (logs / "heuristics-uds").rglob("events*")
+    events = EventAccumulator(str(run.parent))
+    events.Reload()
+    assert {"performance", "gap"} <= set(events.Tags()["scalars"])
+    assert [event.step for event in events.Scalars("performance")] == list(BUDGETS["Graph"])
+    assert events.Images("selection")[0].encoded_image_string[:4] == b"\x89PNG"
+    (first, *others) = sorted((logs / "trained-uds").rglob("events*"))
+    assert len(others) == 4
+    events = EventAccumulator(str(first.parent))
+    events.Reload()
+    assert "evaluator_calls" in events.Tags()["scalars"]
+
+
+def own_world():
+    return WORLD_ROWS["Graph"].make()
+
+
+def test_tuning_guided_in_an_own_world(tmp_path, capsys):
+    command = ["tune-guided", f"{__name__}:own_world", "--seeds", "1", "--storage", str(tmp_path / "study.log")]
+    for trials in ("2", "4", "4"):
+        assert cli.main([*command, "--trials", trials]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    default, best = float(lines[-2].split()[-1]), float(lines[-1].split()[3])
+    assert best >= default  # the default is the first trial
+    for wrong in ("no_module:world", f"{__name__}:BUDGETS", f"{__name__}:find_studies", "Grap"):
+        assert cli.main(["tune-guided", wrong, "--trials", "1"]) == 1
+
+
+def test_interrupting_says_how_to_go_on(monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run_cells", interrupted)
+    assert cli.main(["run", "patterns"]) == 130
+    assert "run the same command to go on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", best_known())
+def test_best_known_returns_can_be_recomputed(key):
+    world, learner, labels = key.split("/")
+    entry = best_known()[key]
+    task = problem(world, {"learner": learner})
+    assert len(set(entry["ids"])) == int(labels)
+    assert task.performance(task.actions(entry["ids"])) == pytest.approx(entry["return"], abs=1e-9)
+    assert entry["certified"] == (entry["gap"] == 0)
+    assert entry["return"] + entry["gap"] <= allowed_returns(world)[1] + 1e-9
+
+
+def test_best_known_is_complete():
+    wanted = {f"{w}/{learner}/{b}" for w in WORLDS for learner in ("uds", "adapted") for b in budgets_of(w)}
+    assert wanted <= set(best_known())
+
+
+def test_verdicts():
+    ours, allowed = np.random.default_rng(0).normal(5, 1, 400), (0.0, 8.0)
+
+    def outcome(published, error, noise=0.0, **options):
+        return judge(published, error, ours, noise, allowed=allowed, **{"stochastic": True, **options}).outcome
+
+    assert outcome(5.2, 0.1) == "agrees"
+    assert outcome(5.5, 0.1) == "differs"
+    assert outcome(2.7, None) == "agrees"  # one run among ours
+    assert outcome(1.0, None) == "differs"
+    assert outcome(8.1, 0.1) == "impossible"
+    assert outcome(8.1, 0.1, noisy_mean=True) == "differs"
+    assert outcome(5.03, None, 0.02, stochastic=False) == ("agrees" if abs(ours.mean() - 5.03) < 0.08 else "differs")
+    verdict = judge(9.0, None, ours, 0.0, stochastic=False, allowed=allowed)
+    assert "0.000 to 8.000" in verdict.reason
+
+
+def test_statistics():
+    values = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 100.0])
+    summary = summarise(values, np.array([2.0, 2.0]))
+    assert summary.mean == values.mean()
+    assert summary.stderr == pytest.approx(values.std(ddof=1) / math.sqrt(8))
+    assert summary.iqm == 3.5
+    assert summary.low < summary.mean < summary.high
+    assert summary.improvement == pytest.approx((5 + 0.5) / 8)
+    assert summarise(np.array([3.0])).stderr == 0
+
+
+def test_patterns():
+    graph = pattern_states(WORLD_ROWS["Graph"].make())
+    assert np.flatnonzero(graph["on optimal paths"]).tolist() == [0, 1, 3, 5, 7, 9, 11, 13]
+    tree = pattern_states(WORLD_ROWS["Tree"].make())
+    assert np.flatnonzero(tree["on optimal paths"]).tolist() == [0, 1, 3, 7, 15]
+    trap = WORLD_ROWS["TwoRoomsTrap"].make()
+    assert 12 in trap.ids[pattern_states(trap)["at penalties"]]
+
+
+def test_combinations_cover_every_set():
+    cell = combinations.cells(1, "exact")[0]
+    (record,) = combinations.run_cell(cell)
+    assert record["tried"] == record["sets"] == math.comb(15, 3) == sum(record["heights"])
+    assert record["quantiles"][-1] == pytest.approx(7)
+
+
+def test_names_of_evolution_strategies():
+    agent = make_agent("es-8x15")
+    assert (agent.k, agent.m) == (8, 15)
+    assert BUDGETS["Tree"] == (3, 9, 15, 21, 27)

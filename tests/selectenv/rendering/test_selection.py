@@ -1,0 +1,75 @@
+"""Pictures: the labels are in them, in every layout."""
+
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import selectenv
+from selectenv.errors import MissingExtraError, UnknownNameError
+from selectenv.rendering.selection import LABEL_COLOUR
+
+
+def play(name, mode, labels):
+    env = gym.make(selectenv.env_id(name), render_mode=mode, budget=max(len(labels), 1), dataset_size=5000)
+    env.reset(seed=0)
+    for label in labels:
+        env.step(label)
+    return env.render()
+
+
+@pytest.mark.parametrize("name", selectenv.TABULAR)
+def test_text_shows_ids_and_order(name):
+    text = play(name, "ansi", [10, 3])
+    ids = selectenv.make_problem(name, dataset_size=5000).states
+    first, *rows = text.splitlines()
+    assert first == f"2 states labelled, budget 2: {ids[10]}, {ids[3]}"
+    middle = next(i for i, row in enumerate(rows) if row.startswith("learned values"))
+    assert len(rows) == 2 * middle + 1
+    values = [int(cell) for cell in " ".join(rows[middle + 1 :]).split() if cell.lstrip("-").isdigit()]
+    assert len(values) == len(ids)
+    assert max(map(abs, values)) in (0, 10)
+    cells = " ".join(rows[:middle]).split()
+    assert cells.count("1") == cells.count("2") == 1
+
+
+def test_text_of_two_rooms_is_a_map():
+    rows = play("TwoRooms", "ansi", [49]).splitlines()[1:6]
+    assert rows[-1].endswith("> > > 1 G")
+    assert [row.split()[5] for row in rows] == ["#", "#", ">", "#", "#"]
+    assert set(rows[2].split()[:5]) == {">"}
+
+
+@pytest.mark.parametrize("name", selectenv.TABULAR)
+def test_pixels_show_labels(name):
+    def framed(picture):
+        wanted = np.array([int(LABEL_COLOUR[i : i + 2], 16) for i in (1, 3, 5)])
+        return (np.abs(picture.astype(int) - wanted).max(axis=2) <= 4).sum()
+
+    empty, some = play(name, "rgb_array", []), play(name, "rgb_array", [10, 3])
+    assert empty.dtype == np.uint8
+    assert empty.shape == some.shape
+    assert empty.shape[2] == 3
+    assert framed(empty) == 0
+    assert framed(some) > 50
+
+
+def test_rendering_without_a_mode_warns():
+    env = gym.make(selectenv.env_id("Graph"), dataset_size=500).unwrapped
+    env.reset(seed=0)
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert env.render() is None
+
+
+def test_unknown_modes_are_refused():
+    with pytest.raises(UnknownNameError, match="ansi, rgb_array"):
+        selectenv.make_env("Graph", dataset_size=500, render_mode="svg")
+
+
+def test_pixels_without_matplotlib_name_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError, match=r"selectenv\[plot\]"):
+        play("Graph", "rgb_array", [])
