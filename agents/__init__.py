@@ -1,23 +1,28 @@
-"""The players: selection strategies against one interface."""
+"""Selection strategies behind one interface."""
 
 from agents.base import Agent, RankingAgent, SamplingAgent, Taxonomy
+from agents.learned.selector import LearnedSelector
 from agents.play import Episode, play
-from agents.registry import AGENTS, load, make
+from agents.registry import AGENTS, load, make, register, register_built_in
 from agents.sb3.sb3_agents import Sb3Agent
-from agents.search.search_agent import Found, TrainedAgent, Training
+from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 
 __all__ = [
     "AGENTS",
     "Agent",
     "Episode",
-    "Found",
+    "LearnedSelector",
     "RankingAgent",
     "SamplingAgent",
     "Sb3Agent",
+    "SearchAgent",
+    "SearchResult",
+    "SearchTask",
     "Taxonomy",
-    "TrainedAgent",
-    "Training",
     "load",
     "make",
     "play",
+    "register",
 ]
+
+register_built_in()

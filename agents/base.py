@@ -1,7 +1,9 @@
-"""What a selection strategy is: scores for states, and choices made from them."""
+"""What a selection strategy is: it scores states and chooses among them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -10,25 +12,26 @@ import numpy as np
 from selectenv.checks import is_int
 from selectenv.errors import LabelError
 from selectenv.typing import BoolArray, FloatArray, IntArray
+from selectenv.view import SelectionView
 
 Observation = dict[str, Any]
 Info = dict[str, Any]
 UNLIKELY = -1e6
-"""Log weight of states with weight 0: they are drawn only when no others are left."""
+"""Log weight of states with weight 0: they are drawn only if no others are left."""
 
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """Where a strategy stands in the paper's categories, and what it needs to know."""
+    """The categories of the paper that a strategy falls into, and what it needs to know."""
 
     test_loop: str
-    """"open": the labels do not depend on what was learned from earlier ones; or "closed"."""
+    """"open" if the labels do not depend on what was learned from earlier ones, else "closed"."""
     training: str
     """"none", "batch" (whole sets) or "iterative" (one label at a time)."""
     evaluator: str
     """When it asks the evaluator: "never", "training" or "playing"."""
     oracle: str = ""
-    """What it must know beyond data and evaluator, if anything."""
+    """What it needs to know beyond data and evaluator, if anything."""
 
 
 class Agent(ABC):
@@ -37,19 +40,27 @@ class Agent(ABC):
     name: ClassVar[str]
     taxonomy: ClassVar[Taxonomy]
     slow: ClassVar[bool] = False
-    """Whether training takes minutes: such strategies are played only where they are asked for by name."""
+    """Whether training takes minutes: such strategies are run only when asked for by name."""
     training_calls: tuple[int, int] = (0, 0)
-    """Evaluator calls that training asked for, and that had to be computed."""
+    """Evaluator calls that training asked for, and those that had to be computed."""
+    search_notes: Mapping[str, Any] = MappingProxyType({})
+    """Details of the search that trained the strategy, ready for JSON; empty for strategies that do not search."""
+    replaced: Sequence[Any] = ()
+    """Ids that a trained strategy wanted but the data never visit."""
 
     def train(self, env: gym.Env[Any, Any], seed: int = 0) -> None:  # noqa: B027 - most strategies need no training
         """Train through the evaluator of ``env``; strategies that need no training do nothing."""
 
-    def begin(self, env: gym.Env[Any, Any]) -> None:  # noqa: B027 - most strategies need no look
-        """Look at the environment once an episode has begun; rewards and the evaluator stay out of bounds."""
+    def begin(self, view: SelectionView) -> None:  # noqa: B027 - most strategies need only observations
+        """Take note of what may be known about the episode that has just begun.
+
+        Args:
+            view: the reward-free data, the rewards revealed so far, and the terms of the episode.
+        """
 
     @abstractmethod
     def scores(self, obs: Observation, info: Info) -> FloatArray:
-        """Return how much each state [n] is wanted next; NaN for states that cannot be labelled any more."""
+        """Return a score per state [n]; NaN for states that can no longer be labelled."""
 
     @abstractmethod
     def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:

@@ -1,5 +1,6 @@
-"""One loop serves all strategies."""
+"""The loop that plays one episode with any strategy."""
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from agents.base import Agent
 from selectenv.checks import check_int
-from selectenv.errors import OptionError
+from selectenv.errors import NoRewardsWarning, OptionError, OptionTypeError
 from selectenv.streams import generator
 from selectenv.typing import IntArray
 from selectenv.wrappers import BatchLabels, OneShot
@@ -18,7 +19,7 @@ from selectenv.wrappers.batch_labels import selection_env
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """What was labelled, what it earned and what it cost."""
+    """The labels of an episode, their performance and their cost."""
 
     agent: str
     labels: IntArray
@@ -28,38 +29,50 @@ class Episode:
     performance: float | None
     """Expected return of the policy learned from the labels; None without an evaluator."""
     asked: int
-    """Evaluator calls asked for, in training and in play; what marginal rewards tell counts too."""
+    """Evaluator calls asked for, in training and in play; marginal rewards count too."""
     computed: int
     """Those that had to be computed."""
     replaced: list[Any] = field(default_factory=list)
-    """Ids that a trained strategy wanted but the data never saw."""
+    """Ids that a trained strategy wanted but the data never visit."""
 
 
 def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
     """Play one episode.
 
-    A closed-loop strategy labels as many states at a time as the environment labels between two refits: what was
-    learned does not change in between. An open-loop strategy labels all states at once. With `BatchLabels` both keep to
-    its k.
+    A closed-loop strategy labels as many states at a time as the environment labels between two refits, since the
+    learned features do not change in between. An open-loop strategy labels all states at once. With `BatchLabels` both
+    label k states per step.
 
     Args:
-        env: an environment that plays reward selection, wrapped or not.
-        agent: the strategy, trained if it has to be.
-        seed: decides the episode: the environment's chance and the strategy's.
+        env: a reward-selection environment, wrapped or not.
+        agent: the strategy, trained if it needs training.
+        seed: seed of the environment and of the strategy.
+
+    Warns:
+        NoRewardsWarning: the strategy uses rewards, and the data have none.
     """
     if not isinstance(agent, Agent):
-        raise OptionError(f"a strategy is made with agents.make(name), not {agent!r}")
+        raise OptionTypeError(f"agent must be an Agent, made with agents.make(name), not {agent!r}")
     inner, seed = selection_env(env), check_int("seed", seed, 0)
     if layer(env, OneShot) is not None:
-        raise OptionError("a OneShot environment is played by scores, not by a strategy that labels")
+        raise OptionError(
+            "a OneShot environment takes scores as actions; unwrap it to play a strategy that labels states"
+        )
     batches = layer(env, BatchLabels)
     before = inner.calls.asked, inner.calls.computed
     obs, info = env.reset(seed=seed)
     rng = generator(seed, "selection", agent.name)
-    agent.begin(env)
+    if agent.taxonomy.test_loop == "closed" and not inner.problem.dataset.has_rewards:
+        warnings.warn(
+            f"{agent.name} uses the rewards that labels reveal, and these data have none: it plays as if they were "
+            "never revealed",
+            NoRewardsWarning,
+            stacklevel=2,
+        )
+    agent.begin(inner.view())
     left, open_states = inner.budget - inner.labels_spent, int(info["action_mask"].sum())
     if left > open_states:
-        raise OptionError(f"{left} labels are to be made, but the data saw only {open_states} states without one")
+        raise OptionError(f"the budget is {left} labels, but only {open_states} states of the data can be labelled")
     terminated = False
     performance = None
     while not terminated:
@@ -81,7 +94,7 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
         performance,
         asked=inner.calls.asked - before[0] + agent.training_calls[0],
         computed=inner.calls.computed - before[1] + agent.training_calls[1],
-        replaced=list(getattr(agent, "replaced", [])),
+        replaced=list(agent.replaced),
     )
 
 
@@ -89,7 +102,7 @@ W = TypeVar("W", bound=gym.Wrapper[Any, Any, Any, Any])
 
 
 def layer(env: gym.Env[Any, Any], kind: type[W]) -> W | None:
-    """Return the wrapper of a kind around an environment, if there is one."""
+    """Return the wrapper of type ``kind`` around an environment, if there is one."""
     while isinstance(env, gym.Wrapper):
         if isinstance(env, kind):
             return env

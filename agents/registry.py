@@ -1,59 +1,60 @@
-"""The table of strategies by name: a new one is one file and one row."""
+"""The strategies by name."""
 
+import importlib
 import os
+import pkgutil
 import zipfile
-from dataclasses import fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple, TypeVar
 
 from agents.base import Agent
 from agents.errors import SavedAgentError
-from agents.heuristics.adaptive_mixture import AdaptiveMixture
-from agents.heuristics.guided import Guided, GuidedOnPolicy
-from agents.heuristics.terminal import Terminal
-from agents.heuristics.terminal_guided import TerminalGuided
-from agents.heuristics.uniform import Uniform
-from agents.heuristics.visitation import Visitation, VisitationOnPolicy
-from agents.learned.selector import Learned
-from agents.sb3.sb3_agents import Dqn, MaskablePpo, Ppo, Sb3Agent, load_sb3
-from agents.search.beam import Beam
-from agents.search.best_of import BestOf
-from agents.search.branch_and_bound import Exact
-from agents.search.brute_force import BruteForce, ReducedBruteForce
-from agents.search.evolution import EvolutionStrategy
-from agents.search.optuna_search import OptunaSearch
-from agents.search.search_agent import TrainedAgent, read_memory
-from agents.search.sequential_greedy import SequentialGreedy
-from agents.search.swap_search import SwapSearch
-from selectenv.checks import check_name, did_you_mean
-from selectenv.errors import OptionError, UnknownNameError
+from selectenv.checks import did_you_mean
+from selectenv.errors import OptionError, OptionTypeError, UnknownNameError
+from selectenv.extensions import Registry
 
-AGENTS: dict[str, tuple[type[Agent], dict[str, Any]]] = {
-    "uniform": (Uniform, {}),
-    "visitation": (Visitation, {}),
-    "visitation-on-policy": (VisitationOnPolicy, {}),
-    "guided": (Guided, {}),
-    "guided-on-policy": (GuidedOnPolicy, {}),
-    "terminal": (Terminal, {}),
-    "terminal-guided": (TerminalGuided, {}),
-    "adaptive-mixture": (AdaptiveMixture, {}),
-    "learned": (Learned, {}),
-    "sequential-greedy": (SequentialGreedy, {}),
-    "beam": (Beam, {}),
-    "swap-search": (SwapSearch, {}),
-    "best-of": (BestOf, {}),
-    "es": (EvolutionStrategy, {}),
-    "es-50": (EvolutionStrategy, {"k": 10, "m": 5}),
-    "es-200": (EvolutionStrategy, {"k": 10, "m": 20}),
-    "es-1000": (EvolutionStrategy, {"k": 10, "m": 100, "form": "minatar"}),
-    "optuna": (OptunaSearch, {}),
-    "brute-force": (BruteForce, {}),
-    "reduced-brute-force": (ReducedBruteForce, {}),
-    "exact": (Exact, {}),
-    "maskable-ppo": (MaskablePpo, {}),
-    "ppo": (Ppo, {}),
-    "dqn": (Dqn, {}),
-}
+A = TypeVar("A", bound=type[Agent])
+
+
+class AgentRow(NamedTuple):
+    """A row of the table of strategies."""
+
+    kind: type[Agent]
+    preset: dict[str, Any]
+    """Options that the name stands for."""
+
+
+def _row_of(name: str, kind: Any) -> AgentRow:
+    if not (isinstance(kind, type) and issubclass(kind, Agent) and is_dataclass(kind)):
+        raise OptionTypeError(f"the agent {name!r} must be a dataclass that derives from agents.Agent, not {kind!r}")
+    return AgentRow(kind, {})
+
+
+AGENTS: Registry[AgentRow] = Registry("agent", "selectenv.agents", _row_of)
 """Name -> class and preset options."""
+
+
+def register(name: str, **preset: Any) -> Callable[[A], A]:
+    """Register a strategy: a dataclass that derives from `Agent`, whose fields are its options.
+
+    Args:
+        name: the name that `agents.make` takes.
+        **preset: options that the name stands for; a class can be registered under several names.
+    """
+
+    def add(kind: A) -> A:
+        AGENTS.add(name, _row_of(name, kind)._replace(preset=preset))
+        return kind
+
+    return add
+
+
+def register_built_in() -> None:
+    """Import every module of `agents.heuristics` and `agents.search`, which registers their strategies."""
+    for package in ("agents.heuristics", "agents.search"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(module.name)
 
 
 def make(name: str, **options: Any) -> Agent:
@@ -67,8 +68,8 @@ def make(name: str, **options: Any) -> Agent:
         UnknownNameError: a strategy or option that does not exist; the message says what was probably meant.
         OptionError: a value that is not allowed.
     """
-    kind, preset = AGENTS[check_name("agent", name, AGENTS)]
-    allowed = [option.name for option in fields(kind)]  # type: ignore[arg-type]  # every agent is a dataclass
+    kind, preset = AGENTS.find(name)
+    allowed = [option.name for option in fields(kind) if option.init]  # type: ignore[arg-type]  # a dataclass, see above
     for option in options:
         if option not in allowed:
             has = did_you_mean(option, allowed) if allowed else "it has none."
@@ -76,25 +77,30 @@ def make(name: str, **options: Any) -> Agent:
     try:
         agent = kind(**{**preset, **options})
     except TypeError as error:
-        raise OptionError(f"{name}: {error}") from None
+        raise OptionTypeError(f"{name}: {error}") from error
     agent.name = name  # type: ignore[misc]  # a preset goes by its own name
     return agent
 
 
-def load(path: str | os.PathLike[str]) -> TrainedAgent | Sb3Agent:
+def load(path: str | os.PathLike[str]) -> Agent:
     """Load a trained strategy from the file that its `save` wrote.
 
     Raises:
-        SavedAgentError: the file is missing, damaged, foreign, or of a strategy that this release has not got.
+        SavedAgentError: the file is missing, damaged, foreign, or of a strategy that this release does not have.
     """
+    from agents.sb3.sb3_agents import load_sb3
+    from agents.search.search_agent import SearchAgent, read_memory
+
+    if not isinstance(path, str | os.PathLike):
+        raise OptionTypeError(f"path must be the path of a saved strategy, not {path!r}")
     if os.fspath(path).endswith(".zip") or zipfile.is_zipfile(path):
         return load_sb3(path, make)
     memory = read_memory(path)
     try:
         agent = make(memory["agent"], **memory["options"])
     except (OptionError, TypeError) as error:
-        raise SavedAgentError(f"{os.fspath(path)!r} holds a strategy that cannot be made here: {error}") from None
-    if not isinstance(agent, TrainedAgent):
-        raise SavedAgentError(f"{os.fspath(path)!r} holds {agent.name!r}, which learns nothing that could be saved")
+        raise SavedAgentError(f"{os.fspath(path)!r} is of a strategy that cannot be made here: {error}") from None
+    if not isinstance(agent, SearchAgent):
+        raise SavedAgentError(f"{os.fspath(path)!r} is of {agent.name!r}, which learns nothing that could be saved")
     agent.remember(memory)
     return agent

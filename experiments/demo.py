@@ -19,7 +19,7 @@ from selectenv.typing import IntArray
 WORLD = "Tree"
 BUDGETS = (3, 9, 15)
 DRAWN = 9
-OPTIONS = {"optuna": {"trials": 40}, "swap-search": {"calls": 10_000}}
+OPTIONS = {"optuna": {"max_evaluations": 40}, "swap-search": {"max_evaluations": 10_000}}
 FEWER_SEEDS = {"optuna": 1}
 
 
@@ -79,7 +79,7 @@ def best_return(budget: int) -> float:
     env = gym.make(selectenv.env_id(WORLD), budget=budget)
     agent = agents.make("exact")
     agent.train(env)
-    assert isinstance(agent, agents.TrainedAgent)
+    assert isinstance(agent, agents.SearchAgent)
     assert agent.memory["notes"]["certified"]
     return float(agent.memory["performance"])
 

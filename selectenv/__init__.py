@@ -3,24 +3,37 @@
 from selectenv.datasets import OfflineDataset, from_arrays
 from selectenv.domains.tabular import TabularWorld, from_outcomes, from_toy_text
 from selectenv.env import RewardSelectionEnv
+from selectenv.factory import make_env, make_problem
+from selectenv.learners import FitResult, register_learner
+from selectenv.policies import Policy, TablePolicy
 from selectenv.problem import SelectionProblem
-from selectenv.registration import TABULAR, WORLDS, env_id, make_env, make_problem, register_all
+from selectenv.registration import env_id, register_all, register_world
+from selectenv.view import SelectionView
+from selectenv.worlds import GAMES, TABULAR, WORLDS, WorldDefaults
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "GAMES",
     "TABULAR",
     "WORLDS",
+    "FitResult",
     "OfflineDataset",
+    "Policy",
     "RewardSelectionEnv",
     "SelectionProblem",
+    "SelectionView",
+    "TablePolicy",
     "TabularWorld",
+    "WorldDefaults",
     "env_id",
     "from_arrays",
     "from_outcomes",
     "from_toy_text",
     "make_env",
     "make_problem",
+    "register_learner",
+    "register_world",
 ]
 
 register_all()

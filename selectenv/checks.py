@@ -3,12 +3,14 @@
 import difflib
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.errors import LabelError, OptionError, SelectEnvError, UnknownNameError
+from selectenv.errors import LabelError, OptionError, OptionTypeError, SelectEnvError, UnknownNameError
+
+T = TypeVar("T")
 
 
 def did_you_mean(name: object, allowed: Iterable[str]) -> str:
@@ -80,3 +82,14 @@ def as_array(name: str, values: Any, error: type[SelectEnvError] = LabelError) -
         return np.asarray(values if hasattr(values, "__getitem__") else list(values))
     except (TypeError, ValueError) as reason:
         raise error(f"{name} must be an array or a list of equal entries, not {values!r} ({reason})") from None
+
+
+def check_instance(name: str, value: Any, kind: type[T]) -> T:
+    """Return ``value`` if it is a ``kind``.
+
+    Raises:
+        OptionTypeError: it is something else.
+    """
+    if not isinstance(value, kind):
+        raise OptionTypeError(f"{name} must be of type {kind.__name__}, not {type(value).__name__}: {value!r:.100}")
+    return value

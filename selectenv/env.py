@@ -1,4 +1,4 @@
-"""RewardSelectionEnv: the Gymnasium face of a SelectionProblem."""
+"""RewardSelectionEnv: a SelectionProblem as a Gymnasium environment."""
 
 import math
 from collections.abc import Callable
@@ -8,134 +8,65 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import as_array, check_name, check_real, is_int
-from selectenv.errors import (
-    ActionError,
-    BudgetError,
-    EpisodeError,
-    NoEvaluatorError,
-    OptionError,
-    PhaseError,
-    SelectEnvError,
-)
+from selectenv.budget import episode_labels, number_of_labels
+from selectenv.checks import as_array, check_instance, is_int
+from selectenv.errors import ActionError, BudgetError, EpisodeError, NoEvaluatorError, OptionError, OptionTypeError
 from selectenv.evaluation.evaluator import Calls
-from selectenv.observation import OCCUPANCIES, data_features, learned_features
+from selectenv.observation import FEATURE_BOUNDS, Observation, data_features, learned_features
+from selectenv.options import RENDER_MODES, EnvironmentOptions, names, own_options
 from selectenv.problem import SelectionProblem
-from selectenv.typing import BoolArray, Float32Array, IntArray
+from selectenv.typing import BoolArray, IntArray
+from selectenv.view import SelectionView
 
-Observation = dict[str, Float32Array]
 ProblemSource = Callable[[np.random.Generator], SelectionProblem]
-REWARD_MODES = ("final", "marginal")
-PHASES = ("train", "test")
-FEATURE_BOUNDS = {
-    "labelled": (0, 1),
-    "visitation": (0, 1),
-    "on_policy_visitation": (0, 1),
-    "value": (-1, 1),
-    "predecessors": (0, 1),
-    "termination": (0, 1),
-}
+Action = int | np.integer[Any] | NDArray[np.integer[Any]]
+"""The number of a state, or an array of numbers."""
 
 
-def number_of_labels(
-    budget: Any, n: int, name: str = "budget", error: type[SelectEnvError] = BudgetError, most: float | None = None
-) -> int:
-    """Return the labels that a budget buys: an int is a number of labels, a float a share of n.
-
-    Args:
-        budget: the number or the share.
-        n: number of states.
-        name: what to call the budget in errors.
-        error: which error to raise.
-        most: the largest number allowed, n if left out.
-
-    Raises:
-        SelectEnvError: of the kind ``error``: neither an int from 1 to n nor a float in (0, 1].
-    """
-    most = n if most is None else most
-    allowed = f"allowed: an int from 1 to {most} (labels) or a float above 0 and up to 1 (share of {n} states)"
-    if is_int(budget):
-        if not 1 <= budget <= most:
-            raise error(f"{name}={budget} labels is out of range; {allowed}")
-        return int(budget)
-    if not isinstance(budget, float | np.floating):
-        raise error(f"{name}={budget!r} is no number; {allowed}")
-    if not 0 < budget <= 1:
-        hint = f" Did you mean the int {int(budget)}?" if math.isfinite(budget) and 1 < budget <= most else ""
-        raise error(f"{name}={budget} as a share is out of range; {allowed}.{hint}")
-    return max(1, math.floor(float(budget) * n + 1e-9))
-
-
-class RewardSelectionEnv(gym.Env[Any, Any]):
+class RewardSelectionEnv(gym.Env[Observation, Action]):
     """Each step labels one state; the return is the performance of the policy learned from the labels.
 
     Args:
-        problem: a problem, or a function of a generator that makes one: it is called at every reset.
-        budget: number of labels (int) or share of the states (float); a pair of shares is drawn between at every reset.
-        reward_mode: "final" pays the performance at the last step, "marginal" its change at every step.
-        phase: "train" exposes the evaluator at `env.unwrapped.problem`, "test" refuses it until the episode has ended.
-        initial_ratio: share of all states that is labelled at random at reset, out of the budget.
-        labels_per_refit: refit the learner every so many labels (int), or every so large a share of the states (float).
-        occupancy: "normalised", or "published": how `on_policy_visitation` treats tied actions.
-        render_mode: "ansi" or "rgb_array".
+        problem: a problem, or a function of a random generator that makes one: it is called at every reset.
+        budget: number of labels (int) or share of the states (float); a (low, high) pair of shares is drawn from at
+            every reset.
+        **options: the other fields of `EnvironmentOptions`.
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it so
-        "render_modes": ["ansi", "rgb_array"],
+        "render_modes": list(RENDER_MODES),
         "render_fps": 2,
     }
 
-    def __init__(
-        self,
-        problem: SelectionProblem | ProblemSource,
-        budget: float | tuple[float, float] = 0.3,
-        *,
-        reward_mode: str = "final",
-        phase: str = "train",
-        initial_ratio: float = 0.0,
-        labels_per_refit: float = 1,
-        occupancy: str = "normalised",
-        render_mode: str | None = None,
-    ) -> None:
+    def __init__(self, problem: SelectionProblem | ProblemSource, budget: Any = 0.3, **options: Any) -> None:
         """See the class."""
-        check_name("reward_mode", reward_mode, REWARD_MODES)
-        check_name("phase", phase, PHASES)
-        if phase == "test" and reward_mode != "final":
-            raise PhaseError(
-                'the test phase allows only reward_mode="final": marginal rewards tell what the evaluator knows'
-            )
-        if render_mode is not None:
-            check_name("render_mode", render_mode, self.metadata["render_modes"])
-        self.render_mode = render_mode
-        self.marginal, self._test = reward_mode == "marginal", phase == "test"
-        self._options: dict[str, Any] = {
-            "budget": budget, "reward_mode": reward_mode, "phase": phase, "initial_ratio": initial_ratio,
-            "labels_per_refit": labels_per_refit, "occupancy": occupancy, "render_mode": render_mode,
-        }  # fmt: skip
-        self._occupancy = check_name("occupancy", occupancy, OCCUPANCIES)
-        if not isinstance(problem, SelectionProblem) and not callable(problem):
-            raise OptionError(f"the problem must be a SelectionProblem or a function that makes one, not {problem!r}")
-        self._source = None if isinstance(problem, SelectionProblem) else problem
+        self.options = _environment_options(budget, options)
+        self.render_mode = self.options.render_mode
+        self.marginal, self._test = self.options.reward_mode == "marginal", self.options.phase == "test"
+        fixed = isinstance(problem, SelectionProblem)
+        if not fixed and not callable(problem):
+            raise OptionTypeError(f"problem must be a SelectionProblem or a function that makes one, not {problem!r}")
+        self._source = None if fixed else problem
         self.calls = Calls()
         first = problem if isinstance(problem, SelectionProblem) else problem(np.random.default_rng(0))
         self._adopt(first)
         n = first.n_states
-        self._given = budget
         self.budget = self._labels(None)
-        self._refit_every = number_of_labels(labels_per_refit, n, "labels_per_refit", OptionError, math.inf)
-        self._initial_ratio = check_real("initial_ratio", initial_ratio, "[0, 1]")
+        refit = 1 if self.options.labels_per_refit is None else self.options.labels_per_refit
+        self._refit_every = number_of_labels(refit, n, "labels_per_refit", OptionError, math.inf)
         self._initial = self._initial_count()
         spaces = {name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()}
         self.observation_space = gym.spaces.Dict({**spaces, "budget": gym.spaces.Box(0, 1, (1,), np.float32)})
-        self.action_space = gym.spaces.Discrete(n)
+        self.action_space = gym.spaces.Discrete(n)  # type: ignore[assignment]  # plain ints are accepted too
         self.labelled_at = np.zeros(n, np.int64)
-        """[n] which label of the episode a state got, counted from 1; 0 if it has none."""
+        """[n] when each state was labelled in the episode, counted from 1; 0 if it is not labelled."""
         self.labels_spent, self._since_refit = self.budget, 0  # nothing may be labelled before reset
+        self._view: SelectionView | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode: no labels but the initial random ones.
+        """Start an episode without labels other than the initial random ones.
 
         Returns:
             The observation, and an info with `states` (the ids), `action_mask`, `budget` and `initial` (the numbers of
@@ -144,7 +75,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         super().reset(seed=seed)
         if self._source is not None:
             self._adopt(self._source(self.np_random))
-        if self._source is not None or isinstance(self._given, tuple):
+        if self._source is not None or isinstance(self.options.budget, tuple):
             self.budget = self._labels(self.np_random)
             self._initial = self._initial_count()
         self.problem.evaluator.locked = self._test
@@ -156,6 +87,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         self.labels_spent, self._since_refit = self._initial, 0
         self._scale = 0.0
         self._value: float | None = None
+        self._view = None
         self._refit()
         info = {
             "states": self.problem.states.copy(),
@@ -165,7 +97,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         }
         return self._observation(), info
 
-    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Label the state with number ``action``; an array of numbers labels them all, see `label_many`.
 
         Returns:
@@ -180,13 +112,14 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         self.labels_spent += 1
         if not wasted:
             self.labelled_at[number] = self.labels_spent
+            self._reveal([number])
         observation, reward, over, info = self._after_labelling(1, wasted)
         info["state"] = self.problem.states[number]
         info["wasted"] = wasted
         return observation, reward, over, False, info
 
     def label_many(self, actions: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Label several states in one go, as so many steps would, with one refit and one observation at the end.
+        """Label several states at once, as single steps would, with one refit and one observation at the end.
 
         Labels beyond the budget are not made. ``info["wasted"]`` counts the wasted ones.
         """
@@ -202,6 +135,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         first_time[np.unique(numbers, return_index=True)[1]] = True
         fresh = first_time & self._open[numbers]
         self.labelled_at[numbers[fresh]] = self.labels_spent + 1 + np.flatnonzero(fresh)
+        self._reveal(numbers[fresh])
         self.labels_spent += len(numbers)
         observation, reward, over, info = self._after_labelling(len(numbers), not fresh.any())
         info["state"] = self.problem.states[numbers]
@@ -213,8 +147,21 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         return self._open
 
     def twin(self) -> "RewardSelectionEnv":
-        """Return another environment of the same problem and options, with counts of its own."""
-        return RewardSelectionEnv(self._source or self.problem, **self._options)
+        """Return another environment of the same problem and options, with call counts of its own."""
+        return RewardSelectionEnv(self._source or self.problem, **vars(self.options))
+
+    def view(self) -> SelectionView:
+        """Return what a strategy may know in the running episode; it is updated as states are labelled."""
+        if self._view is None:
+            self._view = SelectionView(
+                self.problem.dataset,
+                rule=self.problem.learner.rule,
+                gamma=self.problem.learner.gamma,
+                budget=self.budget,
+                initial=self._initial_labels.copy(),
+            )
+            self._reveal(np.flatnonzero(self.labelled_at))
+        return self._view
 
     @property
     def labels(self) -> IntArray:
@@ -223,7 +170,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         return chosen[np.argsort(self.labelled_at[chosen])]
 
     def render(self) -> Any:
-        """Draw the labels, in the order they came, over the world's own layout."""
+        """Draw the labels, in the order they were made, over the world's own layout."""
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode: give one to gym.make, e.g. render_mode='ansi'")
             return None
@@ -243,39 +190,42 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         return open_states
 
     def _labels(self, rng: np.random.Generator | None) -> int:
-        """Return the labels of an episode: those of the largest share, or of one drawn from ``rng``."""
-        given, counted = self._given, self.problem.counted
-        if self._source is not None and is_int(given):  # a small world takes as many as it has
-            return min(number_of_labels(given, self.problem.n_states), counted)
-        if not isinstance(given, tuple):
-            return number_of_labels(given, counted)
-        if len(given) != 2 or not all(isinstance(share, float) for share in given) or not 0 < given[0] <= given[1] <= 1:
-            raise BudgetError(f"a budget of two shares must be (low, high) with 0 < low <= high <= 1, not {given!r}")
-        return number_of_labels(given[1] if rng is None else float(rng.uniform(*given)), counted)
+        """Return the number of labels of an episode, drawn from ``rng`` where the budget is a range."""
+        given, basis = self.options.budget, self.problem.budget_states
+        if self._source is not None and is_int(given):  # a small world takes as many labels as it has states
+            return min(number_of_labels(given, self.problem.n_states), basis)
+        return episode_labels(given, basis, rng)
+
+    def _reveal(self, states: IntArray | list[int]) -> None:
+        """Add the rewards of newly labelled states to the view, if somebody has asked for it."""
+        data = self.problem.dataset
+        if self._view is not None:
+            for state in states:
+                transitions = data.transitions_of(int(state))
+                self._view.reveal(transitions, data.all_rewards[transitions])
 
     def _initial_count(self) -> int:
-        """Return how many labels are made at random at reset."""
-        initial = math.floor(self._initial_ratio * self.problem.counted + 1e-9)
+        """Return how many states are labelled at random at reset."""
+        initial = math.floor(self.options.initial_ratio * self.problem.budget_states + 1e-9)
         if self._source is not None:
             return min(initial, self.budget - 1)
         if initial >= self.budget:
             raise BudgetError(
-                f"initial_ratio={self._initial_ratio} spends {initial} labels at reset; the budget is {self.budget}, "
-                "and at least one must be left to choose"
+                f"initial_ratio={self.options.initial_ratio} spends {initial} labels at reset; the budget is "
+                f"{self.budget}, and at least one must be left to choose"
             )
         return initial
 
     def _adopt(self, problem: SelectionProblem) -> None:
-        """Make ``problem`` the one that is played, counted and locked for this environment alone."""
-        if not isinstance(problem, SelectionProblem):
-            raise OptionError(f"a problem source must return a SelectionProblem, not {problem!r}")
+        """Play ``problem``, with call counts and a lock of this environment's own."""
+        check_instance("the problem that a problem source returns", problem, SelectionProblem)
         if hasattr(self, "labelled_at") and problem.n_states != len(self.labelled_at):
             raise OptionError(
                 f"a problem source must keep the number of states, {len(self.labelled_at)}: it made {problem.n_states}"
             )
         if self.marginal and not problem.has_performance:
             raise NoEvaluatorError("marginal rewards need an evaluator and rewards: this problem lacks one of them")
-        self.problem = problem.view(self.calls)
+        self.problem = problem.with_calls(self.calls)
         self.problem.evaluator.locked = self._test
         self._features = data_features(self.problem)
 
@@ -296,7 +246,7 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
             raise EpisodeError("no episode is running: call reset() before the first step and after the last label")
 
     def _after_labelling(self, labels: int, wasted: bool) -> tuple[Observation, float, bool, dict[str, Any]]:
-        """Refit where it is due, pay, and observe."""
+        """Refit where it is due, and return observation, reward, whether the episode is over, and info."""
         over = self.labels_spent == self.budget
         self._stale |= not wasted
         self._since_refit += labels
@@ -319,14 +269,24 @@ class RewardSelectionEnv(gym.Env[Any, Any]):
         return self._observation(), reward, over, info
 
     def _refit(self) -> None:
-        """Learn from the labels so far and renew the features that follow."""
-        learned, self._scale = learned_features(self.problem, self.labelled_at > 0, self._scale, self._occupancy)
+        """Learn from the labels so far and update the features that depend on them."""
+        learned, self._scale = learned_features(self.problem, self.labelled_at > 0, self._scale, self.options.occupancy)
         self._features.update(learned)
         self._stale = False
 
     def _observation(self) -> Observation:
-        """Return arrays of the caller's own: Gymnasium's checkers refuse observations that share memory."""
+        """Return fresh arrays: Gymnasium's checkers reject observations that share memory."""
         features = {name: feature.copy() for name, feature in self._features.items()}
         features["labelled"] = (self.labelled_at / self.budget).astype(np.float32)
         features["budget"] = np.array([1 - self.labels_spent / self.budget], np.float32)
         return features
+
+
+def _environment_options(budget: Any, options: dict[str, Any]) -> EnvironmentOptions:
+    """Return the options of an environment.
+
+    Raises:
+        UnknownNameError: there is no such option; the message names the nearest one.
+    """
+    own_options(options, (), names(EnvironmentOptions))
+    return EnvironmentOptions(budget, **options)

@@ -15,6 +15,10 @@ class UnknownNameError(OptionError):
     """A world, dataset, learner or option of this name does not exist."""
 
 
+class OptionTypeError(OptionError, TypeError):
+    """An argument of the wrong type."""
+
+
 class BudgetError(OptionError):
     """A budget that is no number of labels between 1 and n and no share in (0, 1]."""
 
@@ -51,6 +55,18 @@ class DatasetFileError(DatasetError):
     """A dataset file that is damaged, foreign, or of another format version."""
 
 
+class PolicyError(SelectEnvError, ValueError):
+    """A policy that does not return action probabilities, or whose states are not those of the world."""
+
+
+class LearnerError(SelectEnvError, TypeError):
+    """A learner without a method `fit`, or whose `fit` returns something other than a policy or a `FitResult`."""
+
+
+class ExtensionError(SelectEnvError, ImportError):
+    """An entry point of another package that cannot be loaded."""
+
+
 class WeightsFileError(SelectEnvError, ValueError):
     """A file of network weights that is damaged, foreign, or of another network."""
 
@@ -76,4 +92,8 @@ class MissingExtraError(SelectEnvError, gym_error.DependencyNotInstalled):
 
 
 class UnseenStatesWarning(UserWarning):
-    """The evaluation met mostly states that the data never saw."""
+    """An evaluation visits mostly states that are not in the data."""
+
+
+class NoRewardsWarning(UserWarning):
+    """A strategy that uses revealed rewards is played on data without rewards."""

@@ -1,88 +1,268 @@
-"""Players: policies that act on pictures, those of the data and others."""
+"""Policies: one protocol for tables and networks, and the batches in which evaluators take them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from selectenv.datasets.images import Pictures
+from selectenv.errors import PolicyError
 from selectenv.kernels.network.cnn import Layers, outputs
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
+Observations = NDArray[Any]
+"""[batch, ...] what states look like: images or vectors."""
 
-class Player(Protocol):
-    """Says how likely each action is."""
 
-    def probabilities(self, pictures: BoolArray) -> FloatArray:
-        """Return action probabilities [batch, actions] for pictures [batch, rows, columns, channels]."""
+class Policy(Protocol):
+    """A distribution over actions in every state."""
+
+    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return action probabilities [batch, actions].
+
+        A row of NaN says that the policy does not know the state; an evaluator then acts uniformly at random.
+
+        Args:
+            states: [batch] state numbers of the dataset, -1 for states that are not in it.
+            observations: [batch, ...] what the states look like; None where the world has no observations.
+        """
+
+
+class PolicyBatch(Protocol):
+    """Several policies over the same states, evaluated together."""
+
+    def __len__(self) -> int:
+        """Return the number of policies."""
+
+    def tables(self, n_states: int, observations: Observations | None = None) -> FloatArray:
+        """Return action probabilities [blocks, n, actions, lanes]; policy i is lane i % lanes of block i // lanes.
+
+        Lanes beyond the last policy are padding.
+        """
+
+    def probabilities(self, which: IntArray, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return the action probabilities [batch, actions] of policy ``which[i]`` in ``states[i]``."""
 
 
 @dataclass(frozen=True, eq=False)
-class GreedyPlayer:
-    """Takes the action of the highest value; the value is the smaller one of two networks."""
+class TablePolicy:
+    """Action probabilities for every state of a dataset."""
+
+    table: FloatArray
+    """[n, actions]"""
+
+    @property
+    def n_states(self) -> int:
+        """Number of states of the table."""
+        return len(self.table)
+
+    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return action probabilities [batch, actions], NaN for states that are not in the table."""
+        return _rows(self.table[states], states)
+
+
+@dataclass(frozen=True, eq=False)
+class TablePolicies:
+    """Many tables in the layout of the compiled loops."""
+
+    blocks: FloatArray
+    """[blocks, n, actions, lanes]"""
+    count: int
+    """Number of policies; lanes beyond it are padding."""
+
+    def __len__(self) -> int:
+        """Return the number of policies."""
+        return self.count
+
+    def tables(self, n_states: int, observations: Observations | None = None) -> FloatArray:
+        """Return the blocks as they are."""
+        if self.blocks.shape[1] != n_states:
+            raise PolicyError(f"these policies are tables of {self.blocks.shape[1]} states; the world has {n_states}")
+        return self.blocks
+
+    def probabilities(self, which: IntArray, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return the action probabilities [batch, actions] of policy ``which[i]`` in ``states[i]``."""
+        lanes = self.blocks.shape[3]
+        return _rows(self.blocks[which // lanes, states, :, which % lanes], states)
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyList:
+    """Policies of any kind, asked one after the other."""
+
+    policies: Sequence[Policy]
+
+    def __len__(self) -> int:
+        """Return the number of policies."""
+        return len(self.policies)
+
+    def tables(self, n_states: int, observations: Observations | None = None) -> FloatArray:
+        """Return action probabilities [policies, n, actions, 1], uniform in states that a policy does not know."""
+        states = np.arange(n_states)
+        for policy in self.policies:
+            size = getattr(policy, "n_states", n_states)
+            if size != n_states:
+                raise PolicyError(f"{type(policy).__name__} has {size} states; the world has {n_states}")
+        return np.stack([known(_asked(policy, states, observations)) for policy in self.policies])[..., None]
+
+    def probabilities(self, which: IntArray, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return the action probabilities [batch, actions] of policy ``which[i]`` in ``states[i]``."""
+        found: FloatArray | None = None
+        for i in np.unique(which):
+            mine = which == i
+            part = _asked(self.policies[i], states[mine], None if observations is None else observations[mine])
+            if found is None:
+                found = np.empty((len(which), part.shape[1]))
+            found[mine] = part
+        return np.empty((0, 0)) if found is None else found
+
+
+class ValuedPolicy(Policy, Protocol):
+    """A policy of a network, with the action values behind it."""
+
+    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+        """Return action values (0 where none are learned) and action probabilities, both [batch, actions]."""
+
+
+@dataclass(frozen=True)
+class UniformPolicy:
+    """Takes every action with the same probability."""
+
+    n_actions: int
+
+    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return equal probabilities [batch, actions]."""
+        return np.full((len(states), self.n_actions), 1 / self.n_actions)
+
+    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+        """Return zeros, since nothing was learned, and equal probabilities."""
+        return np.zeros((len(states), self.n_actions)), self.probabilities(states)
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyPolicy:
+    """Takes the action with the highest value; the value is the minimum over several networks."""
 
     networks: tuple[Layers, ...]
 
-    def values(self, pictures: BoolArray) -> FloatArray:
-        """Return action values [batch, actions]."""
-        found: FloatArray = np.min([outputs(layers, pictures) for layers in self.networks], axis=0).astype(np.float64)
-        return found
+    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return action probabilities [batch, actions]; ties are split uniformly."""
+        return self.values_and_probabilities(states, _required(observations))[1]
 
-    def probabilities(self, pictures: BoolArray) -> FloatArray:
-        """Return action probabilities [batch, actions] for pictures [batch, rows, columns, channels]."""
-        return greedy(self.values(pictures))
+    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+        """Return action values and action probabilities, both [batch, actions]."""
+        values: FloatArray = np.min([outputs(layers, observations) for layers in self.networks], axis=0)
+        values = values.astype(np.float64)
+        return values, greedy(values)
 
 
 @dataclass(frozen=True, eq=False)
-class CloningPlayer:
-    """Acts as the data do: draws actions as often as they did, or takes the likeliest."""
+class CloningPolicy:
+    """Imitates the data: samples actions with their estimated probabilities, or takes the most likely one."""
 
     logits: Layers
-    likeliest: bool = False
+    most_likely: bool = False
 
-    def probabilities(self, pictures: BoolArray) -> FloatArray:
-        """Return action probabilities [batch, actions] for pictures [batch, rows, columns, channels]."""
-        logits = outputs(self.logits, pictures).astype(np.float64)
-        if self.likeliest:
+    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return action probabilities [batch, actions]."""
+        logits = outputs(self.logits, _required(observations)).astype(np.float64)
+        if self.most_likely:
             return greedy(logits)
         share = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(share / share.sum(axis=1, keepdims=True))
 
+    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+        """Return zeros, since cloning learns no values, and action probabilities."""
+        found = self.probabilities(states, observations)
+        return np.zeros_like(found), found
+
 
 @dataclass(frozen=True, eq=False)
-class LabelledPlayer:
-    """Acts by values in labelled states, and as the data do in all other pictures."""
+class LabelledPolicy:
+    """Acts by learned values in labelled states and imitates the data everywhere else."""
 
-    valued: "GreedyPlayer | RandomPlayer"
-    otherwise: CloningPlayer
+    valued: ValuedPolicy
+    otherwise: Policy
     labels: BoolArray
-    """[n]"""
-    ids: IntArray
-    """[n]"""
-    known: Pictures
+    """[n] which states of the dataset are labelled."""
 
-    def probabilities(self, pictures: BoolArray) -> FloatArray:
-        """Return action probabilities [batch, actions] for pictures [batch, rows, columns, channels]."""
-        found = self.otherwise.probabilities(pictures)
-        number = self.known.find(self.ids, pictures)
-        labelled = (number >= 0) & self.labels[number]
+    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+        """Return action probabilities [batch, actions]."""
+        images = _required(observations)
+        found = self.otherwise.probabilities(states, images)
+        labelled = self._labelled(states)
         if labelled.any():
-            found[labelled] = self.valued.probabilities(pictures[labelled])
+            found[labelled] = self.valued.probabilities(states[labelled], images[labelled])
         return found
 
+    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+        """Return the action values of labelled states, 0 elsewhere, and action probabilities."""
+        values, found = self.valued.values_and_probabilities(states, observations)
+        labelled = self._labelled(states)[:, None]
+        return np.where(labelled, values, 0.0), np.where(
+            labelled, found, self.otherwise.probabilities(states, observations)
+        )
 
-@dataclass(frozen=True)
-class RandomPlayer:
-    """Takes any action: what is left when there is nothing to learn from."""
+    def _labelled(self, states: IntArray) -> BoolArray:
+        labelled: BoolArray = (states >= 0) & self.labels[states]
+        return labelled
 
-    n_actions: int
 
-    def probabilities(self, pictures: BoolArray) -> FloatArray:
-        """Return action probabilities [batch, actions] for pictures [batch, rows, columns, channels]."""
-        return np.full((len(pictures), self.n_actions), 1 / self.n_actions)
+def checked_tables(policies: PolicyBatch, n_states: int, n_actions: int) -> FloatArray:
+    """Return the tables [blocks, n, actions, lanes] of policies after checking their shape.
+
+    Raises:
+        PolicyError: the policies have other states or actions than the world.
+    """
+    blocks = policies.tables(n_states)
+    if blocks.shape[2] != n_actions:
+        raise PolicyError(f"these policies choose among {blocks.shape[2]} actions; the world has {n_actions}")
+    return blocks
 
 
 def greedy(values: FloatArray) -> FloatArray:
-    """Return the probabilities [batch, actions] of the best actions; equally good ones share alike."""
+    """Return the probabilities [batch, actions] of the best actions; ties are split uniformly."""
     best = values == values.max(axis=1, keepdims=True)
     return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+
+def known(probabilities: FloatArray) -> FloatArray:
+    """Return probabilities [batch, actions] with uniform rows where the policy does not know the state."""
+    unknown = np.isnan(probabilities[:, 0])
+    if unknown.any():
+        probabilities = probabilities.copy()
+        probabilities[unknown] = 1 / probabilities.shape[1]
+    return probabilities
+
+
+def _rows(rows: FloatArray, states: IntArray) -> FloatArray:
+    """Return gathered rows with NaN where the state number is negative."""
+    unknown = states < 0
+    if unknown.any():
+        rows[unknown] = np.nan
+    return rows
+
+
+def _asked(policy: Policy, states: IntArray, observations: Observations | None) -> FloatArray:
+    """Return what a policy answers, after checking that it is a distribution over actions.
+
+    Raises:
+        PolicyError: the answer is something else.
+    """
+    try:
+        found = np.asarray(policy.probabilities(states, observations), np.float64)
+    except (TypeError, ValueError, IndexError) as error:
+        raise PolicyError(f"{policy!r} does not return action probabilities [batch, actions] ({error})") from error
+    if found.ndim != 2 or len(found) != len(states):
+        raise PolicyError(f"{policy!r} must return probabilities [{len(states)}, actions], not shape {found.shape}")
+    total = found[~np.isnan(found).all(axis=1)]
+    if (total < 0).any() or not np.allclose(total.sum(axis=1), 1, atol=1e-6):
+        raise PolicyError(f"{policy!r} must return rows of non-negative probabilities that sum to 1")
+    return found
+
+
+def _required(observations: Observations | None) -> Observations:
+    if observations is None:
+        raise PolicyError("this policy acts on images: it needs a world and a dataset that have them")
+    return observations

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from selectenv.checks import as_array
+from selectenv.checks import as_array, check_instance, check_int
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import LabelError, NoEvaluatorError
 from selectenv.evaluation.evaluator import Calls, Evaluator
 from selectenv.kernels.threads import in_chunks
-from selectenv.learners import Learned, Learner, PlayerLearner
+from selectenv.learners.base import FitResult, adapt
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 CACHE_SIZE = 4096
@@ -25,33 +25,40 @@ class SelectionProblem:
     """Which states should be labelled? The value of an answer is `performance`.
 
     Performance is a function of the label set: every set is learned from scratch. Labels on states that the data never
-    saw are legal and change nothing.
+    visit are legal and change nothing.
     """
 
     def __init__(
         self,
         dataset: OfflineDataset,
-        learner: Learner,
+        learner: Any,
         evaluator: Evaluator | None = None,
         layout: Layout | None = None,
         *,
-        counted: int | None = None,
+        budget_states: int | None = None,
     ) -> None:
-        """Join a dataset, a learner on it and, where there is a world, an evaluator and a layout to draw in.
+        """Join a dataset, a learner and, where there is a world, an evaluator and a layout to draw in.
 
         Args:
             dataset: the data.
-            learner: learns from their labelled states.
-            evaluator: counts and computes returns; none without a world.
+            learner: a `Learner`, or any object with `fit(dataset, rewards)`.
+            evaluator: counts and computes returns; None without a world.
             layout: where states are drawn.
-            counted: the states that a share of the budget is a share of; all n of them if left out.
+            budget_states: the number of states that a fractional budget refers to; all n of them by default.
         """
-        self.dataset, self.learner = dataset, learner
-        self.evaluator = Evaluator(None) if evaluator is None else evaluator
-        self.layout = square_layout(dataset.n_states) if layout is None else layout
-        self.counted = dataset.n_states if counted is None else counted
+        self.dataset = check_instance("dataset", dataset, OfflineDataset)
+        self.learner = adapt(learner)
+        self.evaluator = Evaluator(None) if evaluator is None else check_instance("evaluator", evaluator, Evaluator)
+        self.layout = square_layout(dataset.n_states) if layout is None else check_instance("layout", layout, Layout)
+        n = dataset.n_states
+        self.budget_states = n if budget_states is None else check_int("budget_states", budget_states, 1, n)
         self._cache: OrderedDict[bytes, float] = OrderedDict()
-        self._last: tuple[bytes, Learned] | None = None
+        self._last: tuple[bytes, FitResult] | None = None
+
+    def __repr__(self) -> str:
+        """Return one line: the data, the learner and whether there is an evaluator."""
+        evaluator = type(self.evaluator.engine).__name__ if self.evaluator.available else "no evaluator"
+        return f"<SelectionProblem: {self.dataset!r}, {type(self.learner).__name__} ({self.learner.rule}), {evaluator}>"
 
     @property
     def n_states(self) -> int:
@@ -67,10 +74,10 @@ class SelectionProblem:
         """Return the numbers of states given by id."""
         return self.dataset.numbers(ids)
 
-    def view(self, counts: Calls | None = None) -> "SelectionProblem":
+    def with_calls(self, calls: Calls | None = None) -> "SelectionProblem":
         """Return the same problem with call counts and a lock of its own; the cache is shared."""
-        evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, counts, locked=self.evaluator.locked)
-        other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout, counted=self.counted)
+        evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, calls, locked=self.evaluator.locked)
+        other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout, budget_states=self.budget_states)
         other._cache = self._cache
         return other
 
@@ -99,15 +106,12 @@ class SelectionProblem:
         mask[given] = True
         return mask
 
-    def learn(self, labels: Labels) -> Learned:
+    def learn(self, labels: Labels) -> FitResult:
         """Return what the learner makes of the labels."""
         mask = self.mask(labels) & self.dataset.labelable
-        if mask.any() and not self.dataset.has_rewards:
+        if (mask & ~self.dataset.revealable).any():
             raise NoEvaluatorError("this dataset has no rewards, so nothing can be learned from labels")
-        key = _key(mask)
-        if self._last is None or self._last[0] != key:
-            self._last = key, self.learner.learn(mask)
-        return self._last[1]
+        return self._fit(mask)
 
     def performance(self, labels: Labels) -> float:
         """Return the expected return of the policy learned from the labels; counts as one evaluator call."""
@@ -117,7 +121,7 @@ class SelectionProblem:
         return self._value(mask)
 
     def performance_many(self, masks: BoolArray) -> FloatArray:
-        """Return the performance of many label sets in one compiled, parallel pass; counts a call for each.
+        """Return the performance of many label sets in one compiled, parallel pass; counts one call per set.
 
         Args:
             masks: [sets, n] boolean.
@@ -133,32 +137,36 @@ class SelectionProblem:
         ):
             got = f"{masks.dtype}{masks.shape}" if isinstance(masks, np.ndarray) else type(masks).__name__
             raise LabelError(f"masks must be a boolean array of shape (sets, {self.n_states}), not {got}")
-        self._require_performance()
-        labelable = self.dataset.labelable
-        if isinstance(self.learner, PlayerLearner):  # a set costs minutes: none is learned twice
-            wanted = {_key(mask): mask for mask in masks & labelable}
-            missing = [mask for key, mask in wanted.items() if key not in self._cache]
-            self.evaluator.ask(len(masks), len(missing))
-
-            def learn(first: int, last: int) -> None:
-                for mask in missing[first:last]:
-                    self._value(mask)
-
-            in_chunks(learn, len(missing), 1)
-            return np.array([self._value(mask) for mask in masks & labelable])
+        engine = self._require_performance()
+        size = self.learner.chunk_size(self.dataset)
+        if size == 1:
+            return self._performance_one_by_one(masks & self.dataset.labelable)
         self.evaluator.ask(len(masks), len(masks))
         out = np.empty(len(masks))
+        labelable, rewards = self.dataset.labelable, self.dataset.all_rewards
 
         def chunk(first: int, last: int) -> None:
-            policies = self.learner.learn_policies(masks[first:last] & labelable)
-            out[first:last] = self.evaluator.returns(policies).ravel()[: last - first]
+            policies = self.learner.fit_many(self.dataset, rewards, masks[first:last] & labelable)
+            out[first:last] = self.evaluator.returns(policies)
 
-        size = max(self.learner.sets_per_chunk, self.evaluator.sets_at_once)
-        in_chunks(chunk, len(masks), size, parallel=self.evaluator.parallel)
+        in_chunks(chunk, len(masks), max(size, engine.policies_at_once), parallel=engine.parallel)
         return out
 
+    def _performance_one_by_one(self, masks: BoolArray) -> FloatArray:
+        """Return the performance of label sets that take long to learn from: none is learned from twice."""
+        wanted = {_key(mask): mask for mask in masks}
+        missing = [mask for key, mask in wanted.items() if key not in self._cache]
+        self.evaluator.ask(len(masks), len(missing))
+
+        def learn(first: int, last: int) -> None:
+            for mask in missing[first:last]:
+                self._value(mask)
+
+        in_chunks(learn, len(missing), 1)
+        return np.array([self._value(mask) for mask in masks])
+
     def score(self, labels: Labels) -> float:
-        """Return the performance for the record: the final score of an episode, or a monitor's look. Costs no call."""
+        """Return the performance for the record (the final score of an episode, or a monitor's); costs no call."""
         self._require_performance()
         self.evaluator.counts.scored += 1
         return self._value(self.mask(labels) & self.dataset.labelable)
@@ -168,21 +176,29 @@ class SelectionProblem:
         """Whether there is a world to evaluate in and there are rewards to learn from."""
         return self.evaluator.available and self.dataset.has_rewards
 
-    def _require_performance(self) -> None:
+    def _require_performance(self) -> Any:
         if not self.evaluator.available:
-            raise NoEvaluatorError("performance needs an evaluator: this problem was made from data without a world")
+            raise NoEvaluatorError(
+                "performance cannot be computed without a world, and this problem was made from data alone; all other "
+                "methods work"
+            )
         if not self.dataset.has_rewards:
-            raise NoEvaluatorError("performance needs rewards: this dataset has none")
+            raise NoEvaluatorError("performance needs rewards, and this dataset has none")
+        return self.evaluator.engine
+
+    def _fit(self, mask: BoolArray) -> FitResult:
+        key = _key(mask)
+        last = self._last
+        if last is None or last[0] != key:
+            last = self._last = key, self.learner.fit(self.dataset, self.dataset.all_rewards, mask)
+        return last[1]
 
     def _value(self, mask: BoolArray) -> float:
         key = _key(mask)
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
-        if isinstance(self.learner, PlayerLearner):
-            value = self.evaluator.player_return(self.learner.players(mask))
-        else:
-            value = float(self.evaluator.returns(self.learn(mask).policy[None, :, :, None])[0, 0])
+        value = float(np.mean(self.evaluator.returns(self._fit(mask).batch)))
         self._cache[key] = value
         if len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
@@ -190,5 +206,5 @@ class SelectionProblem:
 
 
 def _key(mask: BoolArray) -> bytes:
-    """Return what stands for a label set in the cache: a hash, for sets of a million states are no small keys."""
+    """Return what stands for a label set in the cache: a hash, since sets of a million states are large keys."""
     return hashlib.blake2b(mask.data, digest_size=16).digest()

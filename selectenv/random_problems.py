@@ -7,11 +7,12 @@ import numpy as np
 
 from selectenv.checks import check_int, check_name
 from selectenv.datasets import collect, dataset_spec
-from selectenv.domains.tabular.mixture import MIXTURES
 from selectenv.domains.tabular.random_worlds import KINDS, LARGEST, SMALLEST, pad, random_world
+from selectenv.domains.tabular.world import TabularWorld
 from selectenv.errors import OptionError
-from selectenv.evaluation.evaluator import Evaluator, ExactReturns
+from selectenv.evaluation import Evaluator, ExactReturns
 from selectenv.learners import make_learner
+from selectenv.options import MIXTURES
 from selectenv.problem import SelectionProblem
 
 SIZES = (3_000, 30_000)
@@ -54,28 +55,36 @@ class RandomProblems:
     def __call__(self, rng: np.random.Generator) -> SelectionProblem:
         """Return a problem drawn from ``rng``."""
         for _ in range(TRIES):
-            problem = self._draw(rng)
+            world = self._world(rng)
+            problem = self._problem(world, rng)
             nothing, everything = (
                 problem.score(mask) for mask in (np.zeros(self.padding, bool), problem.dataset.labelable)
             )
-            world = problem.evaluator.engine
-            assert isinstance(world, ExactReturns)
-            if everything - nothing > WORTHWHILE * (world.world.best_return() - world.world.worst_return()):
-                return problem.view()
-        raise OptionError(f"{TRIES} random worlds in a row have nothing to learn: give more room than {self}")
+            if everything - nothing > WORTHWHILE * (world.best_return() - world.worst_return()):
+                return problem.with_calls()
+        raise OptionError(f"{TRIES} random worlds in a row have nothing to learn: allow larger worlds than {self}")
 
-    def _draw(self, rng: np.random.Generator) -> SelectionProblem:
+    def _world(self, rng: np.random.Generator) -> TabularWorld:
         kind = str(rng.choice(self.kinds))
-        world = pad(random_world(rng, kind, self.smallest, self._largest), self.padding)
+        return pad(random_world(rng, kind, self.smallest, self._largest), self.padding)
+
+    def _problem(self, world: TabularWorld, rng: np.random.Generator) -> SelectionProblem:
         spec = dataset_spec(
-            world, expert_share=float(rng.uniform(*SHARES)), mixture=str(rng.choice(MIXTURES)), expert="optimal",
-            size=int(np.exp(rng.uniform(*np.log(SIZES)))), seed=int(rng.integers(2**63)),
-        )  # fmt: skip
+            world,
+            expert_share=float(rng.uniform(*SHARES)),
+            mixture=str(rng.choice(MIXTURES)),
+            expert="optimal",
+            size=int(np.exp(rng.uniform(*np.log(SIZES)))),
+            seed=int(rng.integers(2**63)),
+        )
         data = collect(world, spec)
         return SelectionProblem(
-            data, make_learner(data, self.learner), Evaluator(ExactReturns(world)), world.layout,
-            counted=int(data.labelable.sum()),
-        )  # fmt: skip
+            data,
+            make_learner(self.learner),
+            Evaluator(ExactReturns(world)),
+            world.layout,
+            budget_states=int(data.labelable.sum()),
+        )
 
     @cached_property
     def _largest(self) -> int:

@@ -1,4 +1,4 @@
-"""adaptive-mixture: explore while the learner's own estimate of its policy is right, exploit when it is off."""
+"""adaptive-mixture: explores while the learner predicts the return of its policy well, exploits when it does not."""
 
 import math
 from dataclasses import dataclass
@@ -9,18 +9,21 @@ import numpy as np
 
 from agents.base import Info, Observation, SamplingAgent, Taxonomy
 from agents.errors import NotTrainedError
+from agents.registry import register
 from selectenv.checks import check_name, check_real
 from selectenv.env import RewardSelectionEnv
 from selectenv.typing import FloatArray
+from selectenv.view import SelectionView
 from selectenv.wrappers.batch_labels import selection_env
 
 EXPLOITS = ("visitation", "on_policy_visitation")
 EXPLORES = ("inverse", "uniform")
 
 
+@register("adaptive-mixture")
 @dataclass
 class AdaptiveMixture(SamplingAgent):
-    """Draws from w explore + (1 - w) exploit with w = exp(-|J - J_proxy| / scale); asks the evaluator for J.
+    """Samples from w explore + (1 - w) exploit with w = exp(-|J - J_proxy| / scale); asks the evaluator for J.
 
     J is the true discounted return of the current policy, J_proxy the value the learner predicts for it at the data's
     start distribution. Exploit is a visitation, explore its inverse (or uniform).
@@ -36,26 +39,35 @@ class AdaptiveMixture(SamplingAgent):
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="playing")
 
     def __post_init__(self) -> None:
-        """Refuse options that make no mixture."""
+        """Reject options that do not define a mixture."""
         check_name("exploit", self.exploit, EXPLOITS)
         check_name("explore", self.explore, EXPLORES)
         check_real("scale", self.scale, "(0, inf)")
         self._env: RewardSelectionEnv | None = None
 
-    def begin(self, env: gym.Env[Any, Any]) -> None:
-        """Keep the environment, whose evaluator is asked at every selection."""
+    def train(self, env: gym.Env[Any, Any], seed: int = 0) -> None:
+        """Keep the environment that will be played: its evaluator is asked at every selection."""
         self._env = selection_env(env)
+
+    def begin(self, view: SelectionView) -> None:
+        """Check that the episode is played in the environment that was given to `train`.
+
+        Raises:
+            NotTrainedError: there is no such environment, or it has other data.
+        """
+        if self._env is None or self._env.problem.dataset.without_rewards is not view.dataset:
+            raise NotTrainedError(
+                "adaptive-mixture asks the evaluator while it plays: call agent.train(env) with the environment to play"
+            )
 
     def exploration(self) -> float:
         """Return w for the labels so far; one evaluator call."""
         if self._env is None:
-            raise NotTrainedError(
-                "adaptive-mixture asks the evaluator while it plays: call agent.begin(env) after reset"
-            )
+            raise NotTrainedError("adaptive-mixture asks the evaluator while it plays: call agent.train(env) first")
         problem = self._env.problem
-        learned = problem.learn(self._env.labels)
-        true = problem.evaluator.evaluate(learned.policy, discount=problem.learner.gamma)
-        predicted = float(problem.dataset.start @ learned.values)
+        result = problem.learn(self._env.labels)
+        true = problem.evaluator.evaluate(result.policy, discount=problem.learner.gamma)
+        predicted = float(problem.dataset.start @ result.values)
         return math.exp(-abs(true - predicted) / self.scale)
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.base import Info, Observation, SamplingAgent, Taxonomy, gumbel_top_k, open_mask
+from agents.registry import register
 from selectenv.checks import check_int, check_name, check_real
 from selectenv.errors import LabelError
 from selectenv.typing import FloatArray, IntArray
@@ -40,6 +41,7 @@ def exploration(b: int, n: int, decay: str, temperature: float, fixtime: float) 
     return min(1.0, max(SMALLEST, alpha))
 
 
+@register("guided")
 @dataclass
 class Guided(SamplingAgent):
     """Explores by the visitation of the data, then exploits the learned values."""
@@ -97,6 +99,7 @@ class Guided(SamplingAgent):
         return chosen
 
 
+@register("guided-on-policy")
 @dataclass
 class GuidedOnPolicy(Guided):
     """Explores by the visitation of the current policy instead."""

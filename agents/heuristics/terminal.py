@@ -1,24 +1,24 @@
-"""terminal: where episodes end first, then backwards from there."""
+"""terminal: states that terminate episodes first, then backwards from there."""
 
 from dataclasses import dataclass
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from agents.base import Info, Observation, RankingAgent, Taxonomy, open_mask
 from agents.errors import NotTrainedError
+from agents.registry import register
 from selectenv.datasets import OfflineDataset
 from selectenv.kernels.tabular.distances import steps_from
 from selectenv.typing import FloatArray, IntArray
-from selectenv.wrappers.batch_labels import selection_env
+from selectenv.view import SelectionView
 
 
+@register("terminal")
 @dataclass
 class Terminal(RankingAgent):
-    """Labels the states whose transitions end episodes, then their predecessors, nearest first; ties by visitation.
+    """Labels the states whose transitions terminate episodes, then their predecessors, nearest first.
 
-    Goals and traps end episodes, and that an episode ended is known without any reward.
+    Ties are broken by visitation. Goals and traps terminate episodes, and termination is known without any reward.
     """
 
     name = "terminal"
@@ -28,19 +28,21 @@ class Terminal(RankingAgent):
         """Start without a dataset."""
         self._steps: IntArray | None = None
 
-    def begin(self, env: gym.Env[Any, Any]) -> None:
-        """Find how many steps each state is from an end, in the data."""
-        self._steps = steps_to_termination(selection_env(env).problem.dataset)
+    def begin(self, view: SelectionView) -> None:
+        """Compute the distance of each state to termination in the data."""
+        self._steps = steps_to_termination(view.dataset)
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
-        """Return minus the steps to an end, plus up to a half for visitation."""
+        """Return minus the distance to termination, plus up to a half for visitation."""
         if self._steps is None:
-            raise NotTrainedError("terminal does not know the data yet: call agent.begin(env) after reset")
+            raise NotTrainedError(
+                "terminal does not know the data yet: call agent.begin(env.unwrapped.view()) after reset"
+            )
         visits = np.asarray(obs["visitation"], np.float64)
         return np.where(open_mask(info), -self._steps + 0.5 * visits / visits.max(), np.nan)
 
 
 def steps_to_termination(dataset: OfflineDataset) -> IntArray:
-    """Return the fewest observed transitions from each state to one that ended an episode; n where there is no way."""
+    """Return the distance [n] of each state to termination, in observed transitions; n if it is unreachable."""
     first, source, _ = dataset.predecessors
     return steps_from(first, source, dataset.termination > 0)

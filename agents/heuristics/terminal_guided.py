@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.base import Info, Observation, RankingAgent, Taxonomy, open_mask
+from agents.registry import register
 from selectenv.checks import check_real
 from selectenv.typing import FloatArray
 
 
+@register("terminal-guided")
 @dataclass
 class TerminalGuided(RankingAgent):
     """Our best training-free strategy: a pure, deterministic function of the observation, the same in every world.

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.base import Info, Observation, SamplingAgent, Taxonomy
+from agents.registry import register
 from selectenv.typing import FloatArray
 
 
+@register("uniform")
 @dataclass
 class Uniform(SamplingAgent):
     """Draws from all states that can be labelled: the baseline, strong where rare states matter."""

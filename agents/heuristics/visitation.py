@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.base import Info, Observation, SamplingAgent, Taxonomy
+from agents.registry import register
 from selectenv.typing import FloatArray
 
 
+@register("visitation")
 @dataclass
 class Visitation(SamplingAgent):
     """Draws in proportion to the visits in the data, so that as much of the data as possible is labelled."""
@@ -20,6 +22,7 @@ class Visitation(SamplingAgent):
         return np.asarray(obs["visitation"], np.float64)
 
 
+@register("visitation-on-policy")
 @dataclass
 class VisitationOnPolicy(SamplingAgent):
     """Draws in proportion to where the current policy would go, in the empirical model."""

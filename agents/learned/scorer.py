@@ -1,6 +1,6 @@
-"""The network of learned selectors: one small network scores every state, whatever their number and order.
+"""The network of learned selectors: one small network scores every state, independent of their number and order.
 
-Deep sets (Zaheer et al. 2017, https://arxiv.org/abs/1703.06114): each state's figures are encoded, the codes of all
+Deep sets (Zaheer et al. 2017, https://arxiv.org/abs/1703.06114): each state's features are encoded, the codes of all
 states are pooled by mean and maximum, and a second network scores each code beside the pool. The same weights serve any
 world.
 """
@@ -19,14 +19,14 @@ SEEN = NAMES.index("seen")
 
 
 class StateScorer(nn.Module):
-    """Scores for the states, and one value for the whole."""
+    """Returns one score per state, and one value for the whole set."""
 
     def __init__(self, hidden: int = 64, features: int = len(NAMES)) -> None:
         """Build the network.
 
         Args:
             hidden: width of its layers.
-            features: figures of a state.
+            features: number of features per state.
         """
         super().__init__()
         self.hidden = check_int("hidden", hidden, 1, 4096)
@@ -34,17 +34,17 @@ class StateScorer(nn.Module):
         self.score = nn.Sequential(nn.Linear(3 * hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
         self.judge = nn.Sequential(nn.Linear(2 * hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
-    def forward(self, figures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return scores [batch, n] and values [batch] for figures [batch, n, features]."""
-        seen = figures[:, :, SEEN : SEEN + 1]
-        code = self.encode(figures) * seen
+    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return scores [batch, n] and values [batch] for features [batch, n, features]."""
+        seen = features[:, :, SEEN : SEEN + 1]
+        code = self.encode(features) * seen
         mean = code.sum(dim=1) / seen.sum(dim=1).clamp(min=1)
         pool = torch.cat([mean, code.amax(dim=1)], dim=1)
-        beside = pool[:, None, :].expand(-1, figures.shape[1], -1)
+        beside = pool[:, None, :].expand(-1, features.shape[1], -1)
         scores = self.score(torch.cat([code, beside], dim=2))[:, :, 0]
         return scores, self.judge(pool)[:, 0]
 
 
 def one_thread() -> None:
-    """Let this process train on one thread: so small a network gains nothing by more, and sums keep their order."""
+    """Train on one thread in this process: the network is too small to gain from more, and sums keep their order."""
     torch.set_num_threads(1)

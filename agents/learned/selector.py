@@ -1,4 +1,4 @@
-"""learned: a selector that was trained on random worlds and labels in any other, without an evaluator."""
+"""learned: a selector that was trained on random worlds and labels states in any other world without an evaluator."""
 
 import os
 from dataclasses import dataclass
@@ -13,28 +13,30 @@ from agents.base import Taxonomy
 from agents.errors import SavedAgentError
 from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import NAMES
+from agents.registry import register
 from selectenv.checks import did_you_mean
 from selectenv.errors import OptionError, WeightsFileError
 from selectenv.io.weights import load_weights
 from selectenv.typing import Float32Array
 
 FOLDER = Path(__file__).parent / "weights"
-"""Selectors that ship with the package: five training seeds, and some that were not shown where episodes end."""
+"""Selectors that ship with the package: five training seeds, and three of an ablation without termination features."""
 SHIPPED = "seed-2"
-"""The one that is taken unless another is named: the best of the five in random worlds held out from training."""
+"""The default: the best of the five in random worlds held out from training."""
 LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
 
 
+@register("learned")
 @dataclass
-class Learned(SelectorAgent):
-    """Scores every state with a small network and takes the best; no torch is needed to play.
+class LearnedSelector(SelectorAgent):
+    """Scores every state with a small network and labels the best; torch is not needed to play.
 
-    `selectenv train-selector` makes the network, from random worlds and what every label would have earned in them;
-    none of the published worlds is among those.
+    `selectenv train-selector` trains the network on random worlds and the returns that each label would have led to
+    there; none of the published worlds is among them.
     """
 
     weights: str = SHIPPED
-    """Name of a selector that ships with the package, such as "seed-1", or file of `selectenv train-selector`."""
+    """Name of a selector that ships with the package, such as "seed-1", or a file of `selectenv train-selector`."""
 
     name = "learned"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
@@ -46,9 +48,9 @@ class Learned(SelectorAgent):
         self._parts, self.card = read_selector(selector_path(self.weights))
         self._without = tuple(self.card["without"])
 
-    def score_figures(self, figures: Float32Array) -> Float32Array:
+    def score_features(self, features: Float32Array) -> Float32Array:
         """Return the scores without torch."""
-        return score_states(self._parts, figures)
+        return score_states(self._parts, features)
 
 
 def selector_path(weights: str | os.PathLike[str]) -> Path:
@@ -66,14 +68,14 @@ def selector_path(weights: str | os.PathLike[str]) -> Path:
     return path
 
 
-def score_states(parts: dict[str, NDArray[Any]], figures: Float32Array) -> Float32Array:
-    """Return the scores [n] for figures [n, features], as the network of `agents.learned.scorer` gives them."""
+def score_states(parts: dict[str, NDArray[Any]], features: Float32Array) -> Float32Array:
+    """Return the scores [n] for features [n, features], as the network of `agents.learned.scorer` gives them."""
 
     def layer(name: str, inputs: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(inputs @ parts[f"{name}.weight"].T + parts[f"{name}.bias"])
 
-    seen = figures[:, :1]
-    code = np.maximum(layer("encode.2", np.maximum(layer("encode.0", figures), 0)), 0) * seen
+    seen = features[:, :1]
+    code = np.maximum(layer("encode.2", np.maximum(layer("encode.0", features), 0)), 0) * seen
     pool = np.concatenate([code.sum(axis=0) / max(float(seen.sum()), 1.0), code.max(axis=0)])
     weight, hidden = parts["score.0.weight"], code.shape[1]
     beside = weight[:, hidden:] @ pool + parts["score.0.bias"]  # the same for all states
@@ -99,12 +101,12 @@ def _read(path: str, _modified: int) -> tuple[dict[str, NDArray[Any]], dict[str,
     except WeightsFileError as error:
         raise SavedAgentError(str(error)) from None
     hidden = card.get("hidden")
-    if card.get("figures") != list(NAMES) or not isinstance(hidden, int) or not isinstance(card.get("without"), list):
-        raise SavedAgentError(f"{path!r} is no selector, or one that sees other figures of a state")
+    if card.get("features") != list(NAMES) or not isinstance(hidden, int) or not isinstance(card.get("without"), list):
+        raise SavedAgentError(f"{path!r} is not a selector, or one with other input features")
     sizes = ((hidden, len(NAMES)), (hidden, hidden), (hidden, 3 * hidden), (1, hidden))
     wanted: dict[str, tuple[int, ...]] = {}
     for name, shape in zip(LAYERS, sizes, strict=True):
         wanted |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
     if {name: array.shape for name, array in arrays.items()} != wanted:
-        raise SavedAgentError(f"{path!r} holds a network of another shape")
+        raise SavedAgentError(f"{path!r} contains a network of another shape")
     return arrays, card

@@ -1,10 +1,12 @@
-"""What a learned selector sees of a state: figures that mean the same in every world, whatever its size.
+"""Per-state input features of learned selectors, scaled to be comparable across worlds.
 
-Everything comes from the observation and from the transitions of the data; no reward is looked at beyond what labels
-have shown. Counts become logarithms or ranks, distances 1 / (1 + steps), and the number of states is a figure itself.
+All of them come from the observation and from the transitions of the data; no reward is used beyond those that labels
+have revealed. Counts become logarithms or ranks, distances become 1 / (1 + steps), and the number of states is itself a
+feature.
 """
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,20 +16,39 @@ from selectenv.kernels.tabular.distances import steps_from
 from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
 
 NAMES = (
-    "seen", "open", "labelled", "visitation rank", "visitation", "policy rank", "policy", "value", "predecessors",
-    "termination", "near an end", "near the start", "in-degree", "out-degree", "self-loops", "near the best", "adapted",
-    "budget left", "labels left", "states", "reward seen",
-)  # fmt: skip
-"""The figures of a state, in order; the last five are those of the whole episode."""
+    "seen",
+    "open",
+    "labelled",
+    "visitation rank",
+    "visitation",
+    "on-policy rank",
+    "on-policy visitation",
+    "value",
+    "predecessors",
+    "termination",
+    "nearness to termination",
+    "nearness to start",
+    "in-degree",
+    "out-degree",
+    "self-loops",
+    "nearness to best value",
+    "adapted",
+    "budget left",
+    "labels left",
+    "states",
+    "reward seen",
+)
+"""The features of a state, in order; the last five describe the whole episode."""
 LARGE = 64
-"""Larger worlds look as large as this: selectors are trained up to here, and networks do not extrapolate."""
-WITHOUT_ENDS = ("termination", "near an end", "out-degree")
-"""What an ablation leaves out: whatever tells where episodes end, and nothing leads on from where they always do."""
+"""Worlds with more states look as large as this: selectors are trained up to here, and networks do not extrapolate."""
+TERMINATION_FEATURES = ("termination", "nearness to termination", "out-degree")
+"""What an ablation leaves out: everything that reveals where episodes terminate (a terminal state has no successor)."""
+_STRUCTURES: WeakKeyDictionary[OfflineDataset, dict[str, FloatArray]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """What the transitions of a dataset say of its states, once and for all."""
+    """The features that depend on the transitions of a dataset alone."""
 
     dataset: OfflineDataset
     columns: dict[str, FloatArray]
@@ -35,37 +56,43 @@ class Structure:
 
 
 def structure_of(dataset: OfflineDataset) -> Structure:
-    """Look at a dataset."""
+    """Return the structure of a dataset; it is computed once per dataset."""
+    columns = _STRUCTURES.get(dataset)
+    if columns is None:
+        columns = _STRUCTURES[dataset] = _structure_columns(dataset)
+    return Structure(dataset, columns)
+
+
+def _structure_columns(dataset: OfflineDataset) -> dict[str, FloatArray]:
     n = dataset.n_states
     forwards, followed = dataset.successors
     backwards, preceded, _ = dataset.predecessors
-    kinds = dataset.kinds
-    loops = kinds.state == kinds.next_state
-    own = np.bincount(kinds.state[loops], kinds.count[loops].astype(np.float64), n) / np.maximum(dataset.visits, 1)
+    unique = dataset.unique_transitions
+    loops = unique.state == unique.next_state
+    own = np.bincount(unique.state[loops], unique.count[loops].astype(np.float64), n) / np.maximum(dataset.visits, 1)
     size = np.log1p(dataset.labelable.sum())
-    columns = {
+    return {
         "seen": dataset.labelable.astype(np.float64),
-        "near an end": _near(steps_from(backwards, preceded, dataset.termination > 0), n),
-        "near the start": _near(steps_from(forwards, followed, dataset.start > 0), n),
+        "nearness to termination": _near(steps_from(backwards, preceded, dataset.termination > 0), n),
+        "nearness to start": _near(steps_from(forwards, followed, dataset.start > 0), n),
         "in-degree": np.log1p(np.diff(backwards)) / size,
         "out-degree": np.log1p(np.diff(forwards)) / size,
         "self-loops": own,
     }
-    return Structure(dataset, columns)
 
 
 def state_features(
     obs: Observation, info: Info, structure: Structure, *, budget: int, adapted: bool, without: tuple[str, ...] = ()
 ) -> Float32Array:
-    """Return the figures of every state [n, features], those named in ``without`` set to 0.
+    """Return the features of every state [n, features]; those named in ``without`` are 0.
 
     Args:
-        obs: what the environment shows.
-        info: with the mask of states that can still be labelled.
+        obs: the observation.
+        info: holds the mask of states that can still be labelled.
         structure: of the dataset.
-        budget: labels of the episode.
+        budget: number of labels of the episode.
         adapted: whether the learner follows the adapted rule.
-        without: names of figures to leave out.
+        without: names of features to leave out.
     """
     open_states, labelled = open_mask(info), np.asarray(obs["labelled"]) > 0
     seen = structure.columns["seen"] > 0
@@ -78,12 +105,12 @@ def state_features(
         "labelled": labelled,
         "visitation rank": _ranks(visits, seen),
         "visitation": _logarithm(visits * count),
-        "policy rank": _ranks(policy, seen),
-        "policy": _logarithm(policy * count),
+        "on-policy rank": _ranks(policy, seen),
+        "on-policy visitation": _logarithm(policy * count),
         "value": value,
         "predecessors": spread / max(float(spread.max()), 1e-12),
         "termination": np.asarray(obs["termination"], np.float64),
-        "near the best": _near_the_best(structure.dataset, value, labelled),
+        "nearness to best value": _near_the_best(structure.dataset, value, labelled),
         "adapted": float(adapted),
         "budget left": left,
         "labels left": left * budget / count,
@@ -99,7 +126,7 @@ def state_features(
 
 
 def _near_the_best(dataset: OfflineDataset, value: FloatArray, labelled: BoolArray) -> FloatArray:
-    """Return how near each state is, in the data, to the best-valued labelled one; 0 where there is none of value."""
+    """Return the nearness of each state, in the data, to the best-valued labelled one; 0 if no value is positive."""
     worth = np.where(labelled, value, 0.0)
     if not (worth > 0).any():
         return np.zeros(len(value))
@@ -112,7 +139,7 @@ def _near(steps: IntArray, n: int) -> FloatArray:
 
 
 def _ranks(values: FloatArray, among: BoolArray) -> FloatArray:
-    """Return the share of the others that are smaller, ties counted half; 0 where ``among`` is false."""
+    """Return the share of the other values that are smaller, ties counting half; 0 where ``among`` is False."""
     out = np.zeros(len(values))
     mine = values[among]
     order = np.sort(mine)
@@ -122,5 +149,5 @@ def _ranks(values: FloatArray, among: BoolArray) -> FloatArray:
 
 
 def _logarithm(relative: FloatArray) -> FloatArray:
-    """Return figures around 1 on a scale of about -1 to 1."""
+    """Return values around 1 on a logarithmic scale of about -1 to 1."""
     return np.clip(np.log10(np.maximum(relative, 1e-3)) / 3, -1, 1)

@@ -13,13 +13,16 @@ import gymnasium as gym
 
 from agents.base import Taxonomy
 from agents.errors import NotTrainedError, SavedAgentError
-from agents.learned.feature_context import SelectorAgent, SelectorView
+from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import NAMES
+from agents.registry import register
+from agents.sb3.feature_wrapper import FeatureWrapper
 from selectenv.checks import check_int, check_name
 from selectenv.errors import MissingExtraError, OptionError
 from selectenv.io.atomic import whole_file
 from selectenv.streams import generator
 from selectenv.typing import Float32Array
+from selectenv.view import SelectionView
 from selectenv.wrappers.batch_labels import selection_env
 
 CARD = "selectenv_card"
@@ -43,7 +46,7 @@ class Sb3Agent(SelectorAgent):
     normalised: bool = True
     """Scale rewards so that no label earns 0 and all labels 1."""
     without: tuple[str, ...] = ()
-    """Figures of a state that are left out; see `agents.learned.state_features.NAMES`."""
+    """Features of a state that are left out; see `agents.learned.state_features.NAMES`."""
     sb3: dict[str, Any] = field(default_factory=dict)
     """Options of the SB3 algorithm, on top of ours."""
 
@@ -58,7 +61,7 @@ class Sb3Agent(SelectorAgent):
         check_int("n_envs", self.n_envs)
         self.without = self._without = tuple(self.without)
         for name in self.without:
-            check_name("figure of a state", name, NAMES)
+            check_name("feature of a state", name, NAMES)
         self._scorer: Any = None
         self._model: Any = None
         self._file = b""  # what was loaded, until there is something new to save
@@ -97,7 +100,7 @@ class Sb3Agent(SelectorAgent):
         played = self._played(env)
         counted = [selection_env(one).calls for one in played]
         before = [(calls.asked + calls.scored, calls.computed) for calls in counted]
-        views = [SelectorView(one, without=self.without, normalised=self.normalised) for one in played]
+        views = [FeatureWrapper(one, without=self.without, normalised=self.normalised) for one in played]
         model = self._new_model(_vectorised(views), _own_seed(seed, "training"), tensorboard)
         model.learn(total, callback=callback)
         self._model, self._scorer = model, self._scorer_of(model)
@@ -146,7 +149,7 @@ class Sb3Agent(SelectorAgent):
 
         It takes the best action, among the allowed ones where the algorithm knows them, and logs plain returns.
         """
-        views = _vectorised([SelectorView(selection_env(env).twin(), without=self.without)])
+        views = _vectorised([FeatureWrapper(selection_env(env).twin(), without=self.without)])
         views.seed(_own_seed(seed, "evaluation"))
         every, episodes = check_int("every", every), check_int("episodes", episodes)
         return self._callback()(views, eval_freq=every, n_eval_episodes=episodes, verbose=0)
@@ -157,22 +160,22 @@ class Sb3Agent(SelectorAgent):
 
         return EvalCallback
 
-    def begin(self, env: gym.Env[Any, Any]) -> None:
-        """Look at the data of the environment.
+    def begin(self, view: SelectionView) -> None:
+        """Compute the features of the data.
 
         Raises:
             NotTrainedError: nothing was learned yet.
         """
         if self._scorer is None:
             raise NotTrainedError(f"{self.name} has learned nothing yet: call agent.train(env) first, or load one")
-        super().begin(env)
+        super().begin(view)
 
-    def score_figures(self, figures: Float32Array) -> Float32Array:
+    def score_features(self, features: Float32Array) -> Float32Array:
         """Return the scores."""
         import torch
 
         with torch.no_grad():
-            scores: Float32Array = self._scorer(torch.from_numpy(figures)[None])[0][0].numpy()
+            scores: Float32Array = self._scorer(torch.from_numpy(features)[None])[0][0].numpy()
         return scores
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -194,9 +197,10 @@ class Sb3Agent(SelectorAgent):
             "steps": self.steps, "hidden": self.hidden, "n_envs": self.n_envs, "normalised": self.normalised,
             "without": list(self.without), "sb3": plain,
         }  # fmt: skip
-        return {"agent": self.name, "options": options, "calls": list(self.training_calls), "figures": list(NAMES)}
+        return {"agent": self.name, "options": options, "calls": list(self.training_calls), "features": list(NAMES)}
 
 
+@register("maskable-ppo")
 @dataclass
 class MaskablePpo(Sb3Agent):
     """Proximal policy optimisation that never tries a state twice (sb3-contrib)."""
@@ -220,6 +224,7 @@ class MaskablePpo(Sb3Agent):
         return model.policy.mlp_extractor.scorer
 
 
+@register("ppo")
 @dataclass
 class Ppo(Sb3Agent):
     """Proximal policy optimisation; it must learn by itself that a second label of a state is wasted."""
@@ -238,6 +243,7 @@ class Ppo(Sb3Agent):
         return model.policy.mlp_extractor.scorer
 
 
+@register("dqn")
 @dataclass
 class Dqn(Sb3Agent):
     """Deep Q-learning: the scores are action values."""
@@ -284,8 +290,8 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
             with archive.open("policy.pth") as file:
                 weights = torch.load(file, map_location="cpu", weights_only=True)
         agent = make(card["agent"], **card["options"])
-        if card["figures"] != list(NAMES) or not isinstance(agent, Sb3Agent):
-            raise ValueError("it is a network of other figures")
+        if card["features"] != list(NAMES) or not isinstance(agent, Sb3Agent):
+            raise ValueError("it is a network with other input features")
         agent._scorer = scorer_from(weights, agent.hidden)
         agent._file = Path(path).read_bytes()
         asked, computed = card["calls"]
@@ -322,7 +328,7 @@ def _silence() -> Any:
     return Logger(None, [])
 
 
-def _vectorised(views: list[SelectorView]) -> Any:
+def _vectorised(views: list[FeatureWrapper]) -> Any:
     try:
         from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
     except ImportError as error:

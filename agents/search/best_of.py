@@ -1,41 +1,43 @@
-"""best-of: draw some sets by visitation and keep the one that earns most."""
+"""best-of: samples label sets by visitation and keeps the best one."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from agents.base import Taxonomy, gumbel_top_k
-from agents.search.search_agent import Found, TrainedAgent, Training
+from agents.registry import register
+from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 from selectenv.checks import check_int
 from selectenv.streams import generator
 from selectenv.typing import IntArray
 
 
+@register("best-of")
 @dataclass
-class BestOf(TrainedAgent):
-    """The cheapest search there is: m evaluations of sets that cost nothing to draw, for when one takes minutes."""
+class BestOf(SearchAgent):
+    """The cheapest search: a few evaluations of sampled sets, for when one evaluation takes minutes."""
 
-    m: int = 8
-    """Sets to try."""
+    max_evaluations: int = 8
+    """Number of label sets to evaluate."""
 
     name = "best-of"
     taxonomy = Taxonomy(test_loop="open", training="batch", evaluator="training")
 
     def __post_init__(self) -> None:
-        """Refuse to try nothing."""
+        """Reject a search without evaluations."""
         super().__post_init__()
-        self.m = check_int("m", self.m)
+        self.max_evaluations = check_int("max_evaluations", self.max_evaluations)
 
-    def search(self, training: Training) -> Found:
-        """Draw, evaluate, keep."""
-        sets = self.draw(training)
-        returns = training.evaluate(sets)
+    def search(self, task: SearchTask) -> SearchResult:
+        """Sample, evaluate, and keep the best."""
+        sets = self.draw(task)
+        returns = task.evaluate(sets)
         best = int(returns.argmax())
-        return Found(training.by_visitation(sets[best]), float(returns[best]), {"returns": returns.tolist()})
+        return SearchResult(task.by_visitation(sets[best]), float(returns[best]), {"returns": returns.tolist()})
 
-    def draw(self, training: Training) -> IntArray:
-        """Return the sets [m, labels] to try; more of them begin with the same ones."""
-        rng = generator(training.seed, "selection", self.name)
-        visits, open_states = training.problem.dataset.visitation, np.zeros(training.n_states, bool)
-        open_states[training.candidates] = True
-        return np.stack([gumbel_top_k(visits, open_states, training.budget, rng) for _ in range(self.m)])
+    def draw(self, task: SearchTask) -> IntArray:
+        """Return the sets [sets, labels] to try; a longer search begins with the sets of a shorter one."""
+        rng = generator(task.seed, "selection", self.name)
+        visits, open_states = task.problem.dataset.visitation, np.zeros(task.n_states, bool)
+        open_states[task.candidates] = True
+        return np.stack([gumbel_top_k(visits, open_states, task.budget, rng) for _ in range(self.max_evaluations)])

@@ -32,13 +32,14 @@ from math import comb
 import numpy as np
 
 from agents.base import Taxonomy
+from agents.registry import register
 from agents.search.brute_force import rewarding_states
-from agents.search.search_agent import Found, TrainedAgent, Training
+from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 from agents.search.sequential_greedy import SequentialGreedy
 from agents.search.swap_search import climb
 from selectenv.checks import check_int, check_real
 from selectenv.errors import OptionError
-from selectenv.evaluation.evaluator import ExactReturns
+from selectenv.evaluation import ExactReturns
 from selectenv.kernels.tabular.returns import best_values
 from selectenv.kernels.tabular.subsets import combination, fill_masks
 from selectenv.learners import ExactLearner, SampledLearner
@@ -52,30 +53,32 @@ TOLERANCE = 1e-9
 class Bound:
     """Upper bounds on the return of label sets, from the states that may still be labelled."""
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, task: SearchTask) -> None:
         """Prepare the bounds of a problem.
 
         Raises:
             OptionError: a world or a learner for which nothing is proved.
         """
-        engine, learner = training.problem.evaluator.engine, training.problem.learner
+        engine, learner = task.problem.evaluator.engine, task.problem.learner
         if not isinstance(engine, ExactReturns) or not isinstance(learner, ExactLearner | SampledLearner):
             raise OptionError("exact needs the exact evaluator and a tabular learner: nothing is proved for others")
-        self.world, self.discount = engine.world, training.problem.evaluator.discount
-        data = training.problem.dataset
-        self.adapted = learner.adapted
+        self.world, self.discount = engine.world, task.problem.evaluator.discount
+        data = task.problem.dataset
+        self.adapted = learner.rule == "adapted"
         self.branch_on: BoolArray = np.ones(data.n_states, bool)
         """[n] the states whose labels make a difference."""
         self.forced: FloatArray = data.action_frequencies
         self._reaches: BoolArray | None = None
-        if not learner.adapted and learner.impute == 0:
+        if learner.rule == "uds" and learner.impute == 0:
             rewarding = rewarding_states(data)
             if isinstance(learner, ExactLearner):  # the sampled one draws its order of samples by the label set
                 self.branch_on = rewarding
             taken = data.action_frequencies > 0
             uniform = taken if learner.exclude_unseen else np.ones_like(taken)
             self.forced = uniform / uniform.sum(axis=1, keepdims=True)
-            self._reaches = _reachability(data.n_states, data.kinds.state, data.kinds.next_state)
+            self._reaches = _reachability(
+                data.n_states, data.unique_transitions.state, data.unique_transitions.next_state
+            )
             self._reaches[:, ~rewarding] = False
 
     def __call__(self, possible: BoolArray) -> float:
@@ -88,14 +91,15 @@ class Bound:
         return float(self.world.start @ values)
 
 
+@register("exact")
 @dataclass
-class Exact(TrainedAgent):
+class Exact(SearchAgent):
     """Branch and bound with certificates; see the module for the proofs."""
 
     seconds: float = 60.0
-    """Stop after so long. The greedy set and its exchanges come first and are always finished."""
-    evaluations: int = 20_000_000
-    """Stop after so many evaluator calls, likewise."""
+    """Stop after this many seconds. The greedy set and its swaps come first and are always completed."""
+    max_evaluations: int = 20_000_000
+    """Stop after this many evaluator calls; the same exception applies."""
 
     name = "exact"
     taxonomy = Taxonomy("open", "batch", "training", oracle="the true world, for bounds")
@@ -104,43 +108,43 @@ class Exact(TrainedAgent):
         """Refuse limits that allow nothing."""
         super().__post_init__()
         self.seconds = check_real("seconds", self.seconds, "(0, inf)")
-        self.evaluations = check_int("evaluations", self.evaluations)
+        self.max_evaluations = check_int("max_evaluations", self.max_evaluations)
 
-    def search(self, training: Training) -> Found:
+    def search(self, task: SearchTask) -> SearchResult:
         """Search until nothing is left that could be better, or the limits are reached."""
-        deadline, calls = time.monotonic() + self.seconds, training.problem.evaluator.calls + self.evaluations
-        bound = Bound(training)
-        greedy = SequentialGreedy().search(training)
-        best, performance = climb(training, greedy.ranking[: training.budget], greedy.performance)
-        items = training.candidates[bound.branch_on[training.candidates]]
-        everything = training.fixed.copy()
-        everything[training.candidates] = True
-        without = [bound(np.where(np.arange(training.n_states) == item, False, everything)) for item in items]
+        deadline, calls = time.monotonic() + self.seconds, task.problem.evaluator.calls + self.max_evaluations
+        bound = Bound(task)
+        greedy = SequentialGreedy().search(task)
+        best, performance = climb(task, greedy.ranking[: task.budget], greedy.performance)
+        items = task.candidates[bound.branch_on[task.candidates]]
+        everything = task.fixed.copy()
+        everything[task.candidates] = True
+        without = [bound(np.where(np.arange(task.n_states) == item, False, everything)) for item in items]
         items = items[np.argsort(without, kind="stable")]  # decide first what hurts most to leave out
         top = bound(everything)
-        fillers = np.setdiff1d(training.candidates, items)
+        fillers = np.setdiff1d(task.candidates, items)
         order = itertools.count()
         # A node: (-bound, tie-break, items decided, those in, states possible, labels still to choose among items)
         heap: list[tuple[float, int, int, tuple[int, ...], BoolArray, int]] = [
             (-top, next(order), 0, (), everything, size)
-            for size in range(max(0, training.budget - len(fillers)), min(training.budget, len(items)) + 1)
+            for size in range(max(0, task.budget - len(fillers)), min(task.budget, len(items)) + 1)
         ]
         heapq.heapify(heap)
         enumerated = nodes = 0
-        leaf = LEAF if isinstance(training.problem.learner, ExactLearner) else SLOW_LEAF
+        leaf = LEAF if isinstance(task.problem.learner, ExactLearner) else SLOW_LEAF
         while heap and -heap[0][0] > performance + TOLERANCE:
-            if time.monotonic() > deadline or training.problem.evaluator.calls >= calls:
+            if time.monotonic() > deadline or task.problem.evaluator.calls >= calls:
                 break
             above, _, decided, chosen, possible, left = heapq.heappop(heap)
             nodes += 1
             rest = items[decided:]
             if comb(len(rest), left) <= leaf:
-                masks = _all_sets(training, np.array(chosen, np.int64), rest, left, fillers)
-                returns = training.problem.performance_many(masks)
+                masks = _all_sets(task, np.array(chosen, np.int64), rest, left, fillers)
+                returns = task.problem.performance_many(masks)
                 enumerated += len(masks)
                 i = int(returns.argmax())
                 if returns[i] > performance:
-                    best, performance = np.flatnonzero(masks[i] & ~training.fixed), float(returns[i])
+                    best, performance = np.flatnonzero(masks[i] & ~task.fixed), float(returns[i])
                 continue
             item = int(rest[0])
             if left > 0:
@@ -157,14 +161,14 @@ class Exact(TrainedAgent):
             "certified": gap == 0.0, "gap": gap, "upper_bound": upper, "world_bound": top,
             "nodes": nodes, "sets": enumerated, "relevant_states": len(items),
         }  # fmt: skip
-        return Found(training.by_visitation(best), performance, notes)
+        return SearchResult(task.by_visitation(best), performance, notes)
 
 
-def _all_sets(training: Training, chosen: IntArray, rest: IntArray, left: int, fillers: IntArray) -> BoolArray:
+def _all_sets(task: SearchTask, chosen: IntArray, rest: IntArray, left: int, fillers: IntArray) -> BoolArray:
     """Return every set that adds ``left`` of ``rest`` to ``chosen``, filled up to the budget with silent labels."""
-    masks = np.repeat(training.fixed[None], comb(len(rest), left), axis=0)
+    masks = np.repeat(task.fixed[None], comb(len(rest), left), axis=0)
     masks[:, chosen] = True
-    masks[:, fillers[: training.budget - len(chosen) - left]] = True
+    masks[:, fillers[: task.budget - len(chosen) - left]] = True
     fill_masks(combination(0, len(rest), left), rest, masks)
     return masks
 

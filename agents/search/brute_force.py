@@ -1,4 +1,4 @@
-"""brute-force and reduced-brute-force: try every set of B states."""
+"""brute-force and reduced-brute-force: evaluate every set of B states."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,8 @@ import numpy as np
 
 from agents.base import Taxonomy
 from agents.errors import SearchLimitError
-from agents.search.search_agent import Found, TrainedAgent, Training
+from agents.registry import register
+from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 from selectenv.checks import check_int, check_name
 from selectenv.datasets import OfflineDataset
 from selectenv.domains.tabular.world import TabularWorld
@@ -20,85 +21,88 @@ from selectenv.typing import BoolArray, IntArray
 
 BLOCK = 1 << 16
 MANY = 10**30
-"""Beyond this, sets are no longer counted."""
+"""Sets are not counted beyond this number."""
 TIMED_SECONDS = 0.1
 REACHED = 1e-9
 
 
+@register("brute-force")
 @dataclass
-class BruteForce(TrainedAgent):
+class BruteForce(SearchAgent):
     """Streams all C(m, B) sets of the m candidates in bounded memory and keeps the first of the best.
 
-    It says how many sets there are and how long they will take before it starts.
+    Before it starts, it prints how many sets there are and how long they will take.
     """
 
-    limit: int = 10_000_000
-    """Refuse to try more sets than this."""
+    max_evaluations: int = 10_000_000
+    """Raise an error if there are more sets than this."""
     stop_at_best_possible: bool = False
-    """Stop as soon as the world's best possible return is reached: knowledge that the evaluator does not give."""
+    """Stop as soon as the world's best possible return is reached, which the evaluator does not disclose."""
 
     instead = "swap-search or exact"
     name = "brute-force"
     taxonomy = Taxonomy(test_loop="open", training="batch", evaluator="training")
 
     def __post_init__(self) -> None:
-        """Refuse a limit that allows nothing."""
+        """Reject limits that allow nothing."""
         super().__post_init__()
-        self.limit = check_int("limit", self.limit)
+        self.max_evaluations = check_int("max_evaluations", self.max_evaluations)
         if not isinstance(self.stop_at_best_possible, bool):
             raise OptionError(f"stop_at_best_possible must be True or False, not {self.stop_at_best_possible!r}")
 
-    def search(self, training: Training) -> Found:
-        """Try them all."""
-        return self.best_of(training, training.candidates, [training.budget])
+    def search(self, task: SearchTask) -> SearchResult:
+        """Evaluate them all."""
+        return self.best_of(task, task.candidates, [task.budget])
 
-    def best_of(self, training: Training, items: IntArray, sizes: Sequence[int]) -> Found:
+    def best_of(self, task: SearchTask, items: IntArray, sizes: Sequence[int]) -> SearchResult:
         """Return the best set of so many of the states ``items``; the most visited others fill the budget."""
         sets = 0
-        for size in reversed(sizes):  # counting ends where there are too many anyway
+        for size in reversed(sizes):  # stop counting where there are too many anyway
             sets += comb(len(items), size)
             if sets > MANY:
                 break
         labels = " or ".join(map(str, sizes)) if len(sizes) < 3 else f"{sizes[0]} to {sizes[-1]}"
         what = f"{self.name}: {_count(sets)} sets of {labels} out of {len(items)} states"
-        if sets > self.limit:
+        if sets > self.max_evaluations:
             raise SearchLimitError(
-                f"{what}, for {_duration(sets, training)}; the limit is {self.limit:,}: "
-                f"raise it with limit=..., or try {self.instead}"
+                f"{what}, for {_duration(sets, task)}; the maximum is {self.max_evaluations:,}: "
+                f"raise it with max_evaluations=..., or try {self.instead}"
             )
-        show(f"{what}, for {_duration(sets, training)}")
-        enough = best_possible_return(training) - REACHED if self.stop_at_best_possible else np.inf
+        show(f"{what}, for {_duration(sets, task)}")
+        enough = best_possible_return(task) - REACHED if self.stop_at_best_possible else np.inf
         best, performance, tried = np.empty(0, np.int64), -np.inf, 0
-        fillers = training.by_visitation(items)[len(items) :]
-        for masks in progress(_blocks(training, items, sizes, fillers), -(-sets // BLOCK), self.name):
-            returns = training.problem.performance_many(masks)
+        fillers = task.by_visitation(items)[len(items) :]
+        for masks in progress(_blocks(task, items, sizes, fillers), -(-sets // BLOCK), self.name):
+            returns = task.problem.performance_many(masks)
             tried += len(masks)
             i = int(returns.argmax())
             if returns[i] > performance:
-                best, performance = np.flatnonzero(masks[i] & ~training.fixed), float(returns[i])
+                best, performance = np.flatnonzero(masks[i] & ~task.fixed), float(returns[i])
             if performance >= enough:
                 break
-        return Found(training.by_visitation(best), performance, {"sets": tried, "states": len(items)})
+        return SearchResult(task.by_visitation(best), performance, {"sets": tried, "states": len(items)})
 
 
-def _blocks(training: Training, items: IntArray, sizes: Sequence[int], fillers: IntArray) -> Iterator[BoolArray]:
+def _blocks(task: SearchTask, items: IntArray, sizes: Sequence[int], fillers: IntArray) -> Iterator[BoolArray]:
     """Yield all sets in blocks of bounded memory."""
     for size in sizes:
         sets, current = comb(len(items), size), combination(0, len(items), size)
         for first in range(0, sets, BLOCK):
-            masks = np.repeat(training.fixed[None], min(BLOCK, sets - first), axis=0)
-            masks[:, fillers[: training.budget - size]] = True
+            masks = np.repeat(task.fixed[None], min(BLOCK, sets - first), axis=0)
+            masks[:, fillers[: task.budget - size]] = True
             fill_masks(current, items, masks)
             yield masks
 
 
+@register("reduced-brute-force")
 @dataclass
 class ReducedBruteForce(BruteForce):
-    """Tries only sets of states with a reward: under UDS with 0 for unknown rewards, no other label changes anything.
+    """Evaluates only sets of rewarding states: under UDS with imputed reward 0, no other label changes anything.
 
-    It needs a reward oracle to know them, so it is a yardstick and not a strategy for real data. Labels that are left
-    go to the most visited other states. More rewards are not always better, so sets with fewer rewarding states are
-    tried too; ``sizes="largest"`` tries only sets with as many as possible, as was published for large worlds.
+    It needs a reward oracle to know these states, so it is a reference and not a strategy for real data. Labels that
+    are left go to the most visited other states. More rewards are not always better, so sets with fewer rewarding
+    states are evaluated too; ``sizes="largest"`` evaluates only sets with as many as possible, as published for large
+    worlds.
     """
 
     sizes: str = "all"
@@ -113,18 +117,17 @@ class ReducedBruteForce(BruteForce):
         super().__post_init__()
         check_name("value of `sizes`", self.sizes, ("all", "largest"))
 
-    def search(self, training: Training) -> Found:
+    def search(self, task: SearchTask) -> SearchResult:
         """Try the sets of rewarding states."""
-        learner = training.problem.learner
-        if not getattr(learner, "only_rewards_matter", False):
+        if not getattr(task.problem.learner, "only_rewards_matter", False):
             raise OptionError(
-                "that only rewards matter holds for 'uds' with impute=0, solved exactly, and for 'iql' with impute=0; "
-                "not for this learner"
+                "reduced-brute-force needs a learner for which only rewarding states matter: 'uds' with impute=0, "
+                "solved exactly, or 'iql' with impute=0"
             )
-        items = training.candidates[rewarding_states(training.problem.dataset)[training.candidates]]
-        most = min(training.budget, len(items))
-        least = most if self.sizes == "largest" else max(0, training.budget - (len(training.candidates) - len(items)))
-        return self.best_of(training, items, range(least, most + 1))
+        items = task.candidates[rewarding_states(task.problem.dataset)[task.candidates]]
+        most = min(task.budget, len(items))
+        least = most if self.sizes == "largest" else max(0, task.budget - (len(task.candidates) - len(items)))
+        return self.best_of(task, items, range(least, most + 1))
 
 
 def rewarding_states(data: OfflineDataset) -> BoolArray:
@@ -135,32 +138,32 @@ def rewarding_states(data: OfflineDataset) -> BoolArray:
     return rewarding
 
 
-def best_possible_return(training: Training) -> float:
+def best_possible_return(task: SearchTask) -> float:
     """Return the most that any policy can earn in the true world.
 
     Raises:
         OptionError: the problem's world is not known as a table.
     """
-    world = getattr(training.problem.evaluator.engine, "world", None)
+    world = getattr(task.problem.evaluator.engine, "world", None)
     if not isinstance(world, TabularWorld):
         raise OptionError("the best possible return is known only for tabular worlds")
-    return world.best_return(training.problem.evaluator.discount)
+    return world.best_return(task.problem.evaluator.discount)
 
 
 def _count(sets: int) -> str:
-    """Return a number of sets as people can read it."""
+    """Return a readable number of sets."""
     return f"{sets:,}" if sets < 10**15 else f"over 10^{int((sets.bit_length() - 1) * 0.30102)}"
 
 
-def _duration(sets: int, training: Training) -> str:
-    """Return how long so many sets will take: time more and more random ones, on a view whose calls do not count."""
-    view, rng = training.problem.view(), np.random.default_rng(0)
+def _duration(sets: int, task: SearchTask) -> str:
+    """Return how long the sets will take, extrapolated from random ones that are not counted as calls."""
+    view, rng = task.problem.with_calls(), np.random.default_rng(0)
     timed, elapsed = 1, 0.0
-    view.performance_many(training.fixed[None])  # compile first
+    view.performance_many(task.fixed[None])  # compile first
     while elapsed < TIMED_SECONDS / 2 and timed <= sets:
-        masks = np.repeat(training.fixed[None], timed, axis=0)
-        share = training.budget / len(training.candidates)
-        masks[:, training.candidates] |= rng.random((timed, len(training.candidates))) < share
+        masks = np.repeat(task.fixed[None], timed, axis=0)
+        share = task.budget / len(task.candidates)
+        masks[:, task.candidates] |= rng.random((timed, len(task.candidates))) < share
         began = time.perf_counter()
         view.performance_many(masks)
         elapsed, timed = time.perf_counter() - began, 2 * timed

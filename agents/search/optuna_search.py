@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agents.base import Taxonomy, top_k
-from agents.search.search_agent import Found, TrainedAgent, Training
+from agents.registry import register
+from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 from agents.search.sequential_greedy import SequentialGreedy
 from selectenv.checks import check_int, check_name
 from selectenv.errors import MissingExtraError, OptionError
@@ -24,15 +25,16 @@ SAMPLERS = {"tpe": "TPESampler", "cmaes": "CmaEsSampler", "ga": "NSGAIISampler",
 MODES = ("scores", "swaps")
 
 
+@register("optuna")
 @dataclass
-class OptunaSearch(TrainedAgent):
+class OptunaSearch(SearchAgent):
     """Asks a study for batches of trials and tells it what they earn; with a storage it can be stopped and resumed.
 
-    A resumed study counts the trials it already has: asking for 200 trials twice runs 200.
+    A resumed study counts the trials it already has: asking for 200 evaluations twice runs 200.
     """
 
-    trials: int = 200
-    """Trials in all, each one evaluator call."""
+    max_evaluations: int = 200
+    """Number of trials in total; each is one evaluator call."""
     sampler: str = "tpe"
     """"tpe", "cmaes", "ga" (NSGA-II's genetic algorithm), "random", or the name of any class in `optuna.samplers`;
     ``sampler_options`` go to its constructor."""
@@ -57,7 +59,7 @@ class OptunaSearch(TrainedAgent):
         if not isinstance(self.sampler, str):
             raise OptionError(f"sampler must be a name, not {self.sampler!r}")
         check_name("mode", self.mode, MODES)
-        for option in ("trials", "swaps", "batch"):
+        for option in ("max_evaluations", "swaps", "batch"):
             setattr(self, option, check_int(option, getattr(self, option)))
         if self.storage is not None:
             if not isinstance(self.storage, str | os.PathLike):
@@ -66,37 +68,35 @@ class OptunaSearch(TrainedAgent):
         if not isinstance(self.sampler_options, dict | None):
             raise OptionError(f"sampler_options must be a dict, not {self.sampler_options!r}")
 
-    def search(self, training: Training) -> Found:
+    def search(self, task: SearchTask) -> SearchResult:
         """Ask, evaluate, tell."""
-        base = SequentialGreedy().search(training).ranking[: training.budget] if self.mode == "swaps" else None
-        study = self._open_study(training, base)
-        while (done := len(_complete(study))) < self.trials:
-            trials = [study.ask() for _ in range(min(self.batch, self.trials - done))]
-            sets = np.stack([self._labels(trial, training, base) for trial in trials])
-            for trial, labels, value in zip(trials, sets, training.evaluate(sets), strict=True):
-                trial.set_user_attr("labels", training.problem.states[labels].tolist())
+        base = SequentialGreedy().search(task).ranking[: task.budget] if self.mode == "swaps" else None
+        study = self._open_study(task, base)
+        while (done := len(_complete(study))) < self.max_evaluations:
+            trials = [study.ask() for _ in range(min(self.batch, self.max_evaluations - done))]
+            sets = np.stack([self._labels(trial, task, base) for trial in trials])
+            for trial, labels, value in zip(trials, sets, task.evaluate(sets), strict=True):
+                trial.set_user_attr("labels", task.problem.states[labels].tolist())
                 study.tell(trial, float(value))
         best = study.best_trial
-        chosen = training.problem.actions(best.user_attrs["labels"])
-        return Found(training.by_visitation(chosen), float(study.best_value), {"trials": len(_complete(study))})
+        chosen = task.problem.actions(best.user_attrs["labels"])
+        return SearchResult(task.by_visitation(chosen), float(study.best_value), {"trials": len(_complete(study))})
 
-    def _labels(self, trial: "optuna.Trial", training: Training, base: IntArray | None) -> IntArray:
+    def _labels(self, trial: "optuna.Trial", task: SearchTask, base: IntArray | None) -> IntArray:
         """Return the set of states that a trial stands for."""
         if base is None:
-            scores = [
-                trial.suggest_float(str(state), -1.0, 1.0) for state in training.problem.states[training.candidates]
-            ]
-            return training.candidates[top_k(np.array(scores), training.budget)]
+            scores = [trial.suggest_float(str(state), -1.0, 1.0) for state in task.problem.states[task.candidates]]
+            return task.candidates[top_k(np.array(scores), task.budget)]
         chosen = base.copy()
         for i in range(self.swaps):
-            outside = np.setdiff1d(training.candidates, chosen)
+            outside = np.setdiff1d(task.candidates, chosen)
             place = trial.suggest_int(f"out-{i}", -1, len(chosen) - 1)  # -1: no exchange
             entering = trial.suggest_int(f"in-{i}", 0, max(len(outside) - 1, 0))
             if place >= 0 and len(outside):
                 chosen[place] = outside[entering]
         return chosen
 
-    def _open_study(self, training: Training, base: IntArray | None) -> "optuna.Study":
+    def _open_study(self, task: SearchTask, base: IntArray | None) -> "optuna.Study":
         """Open the study of this task, new or resumed.
 
         Raises:
@@ -110,8 +110,8 @@ class OptunaSearch(TrainedAgent):
         known = [*SAMPLERS, *(name for name in dir(optuna.samplers) if name.endswith("Sampler"))]
         chosen = check_name("sampler", self.sampler, known)
         maker: Any = getattr(optuna.samplers, SAMPLERS.get(chosen, chosen))
-        task = self._task(training, base)
-        name = self.study or f"{training.problem.dataset.spec.get('world', 'data')}-{training.budget}-{task}"
+        task = self._task(task, base)
+        name = self.study or f"{task.problem.dataset.spec.get('world', 'data')}-{task.budget}-{task}"
         verbosity = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
@@ -130,20 +130,20 @@ class OptunaSearch(TrainedAgent):
         study.set_user_attr("task", task)
         for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
             study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # cut off when an earlier run was stopped
-        seed = int(seed_word(training.seed, "selection", self.name, task, len(study.trials))) % 2**32
+        seed = int(seed_word(task.seed, "selection", self.name, task, len(study.trials))) % 2**32
         try:
             study.sampler = maker(**{"seed": seed, **(self.sampler_options or {})})
         except (TypeError, ValueError) as error:
             raise OptionError(f"sampler_options do not fit the sampler {self.sampler!r}: {error}") from None
         return study
 
-    def _task(self, training: Training, base: IntArray | None) -> str:
+    def _task(self, task: SearchTask, base: IntArray | None) -> str:
         """Return a hash of everything that decides what a trial is worth."""
-        problem, learner = training.problem, training.problem.learner
+        problem, learner = task.problem, task.problem.learner
         rule = {name: value for name, value in sorted(vars(learner).items()) if isinstance(value, str | int | float)}
         content = [
             problem.dataset.fingerprint, type(learner).__name__, rule, type(problem.evaluator.engine).__name__,
-            problem.evaluator.discount, training.budget, np.flatnonzero(training.fixed).tolist(), training.seed,
+            problem.evaluator.discount, task.budget, np.flatnonzero(task.fixed).tolist(), task.seed,
             self.mode, self.sampler, self.swaps, None if base is None else base.tolist(),
         ]  # fmt: skip
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""Strategies that search for a label set through the evaluator and then play it on any dataset of the world."""
+"""Strategies that search for a label set with the evaluator and then play it on any dataset of the world."""
 
 import json
 import os
@@ -18,13 +18,14 @@ from selectenv.errors import OptionError
 from selectenv.io.atomic import whole_file
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, FloatArray, IntArray
+from selectenv.view import SelectionView
 from selectenv.wrappers.batch_labels import selection_env
 
 FORMAT, VERSION = "selectenv-agent", 1
 
 
-class Training:
-    """What a search works on: a problem, a budget, and labels that are already there."""
+class SearchTask:
+    """What a search works on: a problem, a budget, and initial labels."""
 
     def __init__(self, env: RewardSelectionEnv, seed: int) -> None:
         """Reset ``env``, so that its initial labels are those of an episode with the same seed."""
@@ -34,14 +35,14 @@ class Training:
         self.fixed: BoolArray = env.labelled_at > 0
         self.candidates: IntArray = np.flatnonzero(env.action_masks())
         self.budget = env.budget - env.labels_spent
-        """Labels to choose."""
+        """Number of labels to choose."""
         if self.budget > len(self.candidates):
             raise OptionError(
-                f"{self.budget} labels are to be made, but the data saw only {len(self.candidates)} states without one"
+                f"the budget is {self.budget} labels, but only {len(self.candidates)} states can be labelled"
             )
         self.problem.performance_many(
             np.zeros((0, self.n_states), bool)
-        )  # refuses now rather than after the first round
+        )  # raises now rather than after the first round
 
     @property
     def n_states(self) -> int:
@@ -65,32 +66,32 @@ class Training:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """What a search found."""
 
     ranking: IntArray
-    """Numbers of all candidates; the first ones are the chosen set, the rest stand in for states unseen elsewhere."""
+    """Numbers of all candidates; the first ones are the chosen set, the others replace states missing elsewhere."""
     performance: float
-    """Of the chosen set on the training data."""
+    """Performance of the chosen set on the training data."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """What else there is to say, ready for JSON."""
+    """Details of the search, ready for JSON."""
 
 
-class TrainedAgent(RankingAgent):
-    """Searches in `train`, then labels the found states in order."""
+class SearchAgent(RankingAgent):
+    """Searches in `train`, then labels the states it found in order."""
 
     any_budget = False
-    """Whether the first states of the ranking serve smaller budgets too."""
+    """Whether the first states of the ranking are the answer for smaller budgets too."""
 
     def __post_init__(self) -> None:
         """Start untrained."""
         self._memory: dict[str, Any] | None = None
         self._order: IntArray | None = None
         self.replaced: list[Any] = []
-        """Ids that the current dataset never saw; the next best states stand in for them."""
+        """Ids that the current dataset never visits; the next states of the ranking replace them."""
 
     @abstractmethod
-    def search(self, training: Training) -> Found:
+    def search(self, task: SearchTask) -> SearchResult:
         """Find a label set."""
 
     def train(self, env: gym.Env[Any, Any], seed: int = 0) -> None:
@@ -101,8 +102,8 @@ class TrainedAgent(RankingAgent):
         """
         inner, seed = selection_env(env), check_int("seed", seed, 0)
         before = inner.calls.asked, inner.calls.computed
-        training = Training(inner, seed)
-        found = self.search(training)
+        task = SearchTask(inner, seed)
+        found = self.search(task)
         dataset = inner.problem.dataset
         self.training_calls = inner.calls.asked - before[0], inner.calls.computed - before[1]
         self._memory = {
@@ -112,12 +113,13 @@ class TrainedAgent(RankingAgent):
             "options": asdict(self),  # type: ignore[call-overload]  # subclasses are dataclasses
             "world": dataset.spec.get("world"),
             "world_fingerprint": dataset.spec.get("world_fingerprint"),
-            "budget": training.budget,
+            "budget": task.budget,
             "ranking": dataset.ids[found.ranking].tolist(),
             "performance": found.performance,
             "calls": list(self.training_calls),
             "notes": found.notes,
         }
+        self.search_notes = found.notes
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -128,22 +130,22 @@ class TrainedAgent(RankingAgent):
             )
         return self._memory
 
-    def begin(self, env: gym.Env[Any, Any]) -> None:
-        """Translate the learned ids into this dataset's numbers.
+    def begin(self, view: SelectionView) -> None:
+        """Translate the ids that were found into the state numbers of this dataset.
 
         Raises:
             NotTrainedError: nothing was learned yet.
             SavedAgentError: the ranking belongs to another world or budget.
         """
-        inner, memory = selection_env(env), self.memory
-        dataset, ranking = inner.problem.dataset, memory["ranking"]
+        memory, dataset = self.memory, view.dataset
+        ranking = memory["ranking"]
         numbers = {state: i for i, state in enumerate(dataset.ids.tolist())}
         known = [numbers[state] for state in ranking if state in numbers]
         theirs, here = memory["world_fingerprint"], dataset.spec.get("world_fingerprint")
         if (theirs and here and theirs != here) or not known:
             world = dataset.spec.get("world") or "these data"
             raise SavedAgentError(f"{self.name} was trained on {memory['world'] or 'other data'}, not on {world}")
-        wanted = inner.budget - inner.labels_spent
+        wanted = view.labels_to_choose
         if wanted != memory["budget"] and not (self.any_budget and wanted < memory["budget"]):
             raise SavedAgentError(f"{self.name} was trained for {memory['budget']} labels, not for {wanted}")
         seen = {state for state, i in numbers.items() if dataset.labelable[i]}
@@ -153,7 +155,9 @@ class TrainedAgent(RankingAgent):
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return the place of each state in the ranking, the first highest; states it does not know come last."""
         if self._order is None:
-            raise NotTrainedError(f"{self.name} does not know this dataset yet: call agent.begin(env) after reset")
+            raise NotTrainedError(
+                f"{self.name} does not know this dataset yet: call agent.begin(env.unwrapped.view()) after reset"
+            )
         scores = np.full(len(info["action_mask"]), -float(len(self._order)))
         scores[self._order] = -np.arange(len(self._order))
         return np.where(open_mask(info), scores, np.nan)
@@ -170,6 +174,7 @@ class TrainedAgent(RankingAgent):
         asked, computed = memory["calls"]
         self.training_calls = int(asked), int(computed)
         self._memory = memory
+        self.search_notes = memory["notes"]
 
 
 def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.base import Taxonomy
-from agents.search.search_agent import Found, TrainedAgent, Training
+from agents.registry import register
+from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 
 
+@register("sequential-greedy")
 @dataclass
-class SequentialGreedy(TrainedAgent):
+class SequentialGreedy(SearchAgent):
     """Maximises J(S + s) - J(S) at every label: m + (m - 1) + ... + (m - B + 1) evaluations of m candidates.
 
     Its order serves every smaller budget. Ties go to the lower number.
@@ -19,16 +21,16 @@ class SequentialGreedy(TrainedAgent):
     taxonomy = Taxonomy(test_loop="open", training="iterative", evaluator="training")
     any_budget = True
 
-    def search(self, training: Training) -> Found:
+    def search(self, task: SearchTask) -> SearchResult:
         """Add the best state until the budget is spent; the last round ranks the rest."""
         chosen, path = np.empty(0, np.int64), []
-        left, returns = training.candidates, np.empty(0)
-        for _ in range(training.budget):
+        left, returns = task.candidates, np.empty(0)
+        for _ in range(task.budget):
             sets = np.column_stack([np.repeat(chosen[None], len(left), axis=0), left])
-            returns = training.evaluate(sets)
+            returns = task.evaluate(sets)
             best = int(returns.argmax())
             path.append(float(returns[best]))
             chosen = np.append(chosen, left[best])
             left, returns = np.delete(left, best), np.delete(returns, best)
         ranking = np.concatenate([chosen, left[np.argsort(-returns, kind="stable")]])
-        return Found(ranking, path[-1], {"performance_by_labels": path})
+        return SearchResult(ranking, path[-1], {"performance_by_labels": path})

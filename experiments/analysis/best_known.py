@@ -15,8 +15,8 @@ from selectenv.io.progress import progress
 PATH = Path(__file__).parent / "best_known.json"
 LEARNERS = ("uds", "adapted")
 SEARCHES: dict[str, dict[str, Any]] = {
-    "exact": {"evaluations": 2_000_000, "seconds": 1e9},
-    "swap-search": {"calls": 200_000},
+    "exact": {"max_evaluations": 2_000_000, "seconds": 1e9},
+    "swap-search": {"max_evaluations": 200_000},
     "beam": {"width": 64},
 }
 
@@ -46,7 +46,7 @@ def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
     for name, options in SEARCHES.items():
         agent = agents.make(name, **options)
         agent.train(RewardSelectionEnv(problem(world, {"learner": learner}), labels))
-        assert isinstance(agent, agents.TrainedAgent)
+        assert isinstance(agent, agents.SearchAgent)
         memory = agent.memory
         if name == "exact":
             entry["upper_bound"] = memory["notes"]["upper_bound"]

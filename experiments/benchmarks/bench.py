@@ -74,9 +74,11 @@ def bench_sets() -> dict[str, float]:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         speeds[name] = SETS / best_of(5, lambda p=problem, m=masks: p.performance_many(m))  # type: ignore[misc]
         memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-        some = masks[: problem.learner.sets_per_chunk]
-        policies = problem.learner.learn_policies(some)
-        learn = best_of(20, lambda p=problem, m=some: p.learner.learn_policies(m)) / len(some)  # type: ignore[misc]
+        some = masks[: problem.learner.chunk_size(problem.dataset)]
+        data, rewards = problem.dataset, problem.dataset.all_rewards
+        policies = problem.learner.fit_many(data, rewards, some)
+        learn = best_of(20, lambda p=problem, m=some: p.learner.fit_many(p.dataset, p.dataset.all_rewards, m))  # type: ignore[misc]
+        learn /= len(some)
         evaluate = best_of(20, lambda p=problem, m=policies: p.evaluator.returns(m)) / len(some)  # type: ignore[misc]
         steps = 1 if world.model.acyclic else world.horizon
         share = steps * len(world.chain.successor) / (rate * evaluate)
@@ -104,7 +106,7 @@ def bench_plain(speeds: dict[str, float]) -> None:
         labels = np.random.default_rng(1).random(problem.n_states) < 0.5
         world = row.make()
         began = time.perf_counter()
-        plain = plain_performance(world, problem.dataset, labels, row.published.passes)
+        plain = plain_performance(world, problem.dataset, labels, row.defaults.learning.passes)
         seconds = time.perf_counter() - began
         exact = problem.performance(labels)
         rows.append((name, f"{seconds:.2f}", f"{plain:.3f}", f"{exact:.3f}", f"{seconds * speeds[name]:,.0f}"))
@@ -163,7 +165,7 @@ def bench_agents() -> None:
         n = selectenv.make_problem(world).n_states
         row(f"sequential-greedy, {world}, all budgets", world, n, "sequential-greedy", "0.2")
     row("es-200, Tree, 9 labels", "Tree", 9, "es-200", "0.1")
-    row("brute-force, Tree, 9 labels", "Tree", 9, "brute-force", "300", limit=30_000_000)
+    row("brute-force, Tree, 9 labels", "Tree", 9, "brute-force", "300", max_evaluations=30_000_000)
     row("exact, Tree, 9 labels, certified", "Tree", 9, "exact", "")
     graph = selectenv.make_problem("Graph")
     everything = (np.arange(2**15)[:, None] >> np.arange(15)) % 2 == 1

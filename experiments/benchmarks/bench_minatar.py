@@ -13,7 +13,7 @@ from selectenv.datasets.minatar_collection import collect_play, play_spec
 from selectenv.domains.minatar.experts import load_expert
 from selectenv.domains.minatar.games import Games, MinAtarWorld, stream_keys
 from selectenv.env import RewardSelectionEnv
-from selectenv.evaluation.evaluator import Evaluator, GameReturns
+from selectenv.evaluation import Evaluator, GameReturns
 from selectenv.learners import make_learner
 from selectenv.problem import SelectionProblem
 
@@ -41,16 +41,26 @@ def bench_minatar() -> None:
     rate = SIZE / (time.perf_counter() - began)
     row("collecting with the expert, half of the actions", rate, 50_000, "transitions/s", more_is_better=True)
     row("stepping the games alone", _stepping(world), 50_000, "steps/s", more_is_better=True)
-    assert data.pictures is not None
-    words = data.pictures.words[data.state]
+    assert data.images is not None
+    words = data.images.words[data.state]
     row(f"telling {SIZE:,} pictures apart", best_of(3, lambda: deduplicate(words)), 0.5, "s")
-    learner, engine = make_learner(data), GameReturns(world, data, EPISODES)
+    learner, engine = make_learner(), GameReturns(world, data, EPISODES)
     rng = np.random.default_rng(0)
     labels = rng.random(data.n_states) < 0.5
-    learner.learn(labels)
-    row("one exact learning from labels (UDS)", best_of(3, lambda: learner.learn(labels)), 0.15, "s")
-    adapted = make_learner(data, "adapted")
-    row("one exact learning from labels (adapted)", best_of(3, lambda: adapted.learn(labels)), 0.15, "s")
+    learner.fit(data, data.all_rewards, labels)
+    row(
+        "one exact learning from labels (UDS)",
+        best_of(3, lambda: learner.fit(data, data.all_rewards, labels)),
+        0.15,
+        "s",
+    )
+    adapted = make_learner("adapted")
+    row(
+        "one exact learning from labels (adapted)",
+        best_of(3, lambda: adapted.fit(data, data.all_rewards, labels)),
+        0.15,
+        "s",
+    )
     problem = SelectionProblem(data, learner, Evaluator(engine))
     everything = np.ones(data.n_states, bool)
 

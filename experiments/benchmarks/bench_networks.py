@@ -12,13 +12,14 @@ from experiments.cli.tables import table
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.minatar.games import GAMES
 from selectenv.errors import MissingExtraError
+from selectenv.factory import make_problem
 from selectenv.kernels.network.cnn import FILTERS, HIDDEN, SIDE
 from selectenv.kernels.network.patches import find_patches
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners.training_run import IqlRun, Settings
-from selectenv.registration import WORLDS, make_problem
 from selectenv.streams import generator
 from selectenv.typing import IntArray
+from selectenv.worlds import WORLDS
 
 try:
     import torch
@@ -53,8 +54,8 @@ def bench_networks() -> None:
                     f"{ours / products:.2f}",
                 )
             )
-            published = WORLDS[game].published
-            hours.append((game, *_run_time(published.laptop_updates, ours), *_run_time(published.updates, ours)))
+            learning = WORLDS[game].defaults.learning
+            hours.append((game, *_run_time(learning.laptop_updates, ours), *_run_time(learning.updates, ours)))
     finally:
         torch.set_num_threads(threads)
     print(f"\nOne update of implicit Q-learning, {Settings().batch} transitions, one thread (ms)\n")
@@ -69,10 +70,10 @@ def _run_time(updates: int, milliseconds: float) -> tuple[str, str]:
 
 def own_seconds(data: OfflineDataset) -> float:
     """Return the seconds of one of our updates."""
-    assert data.pictures is not None
-    patches = find_patches(data.pictures.words, data.pictures.shape)
+    assert data.images is not None
+    patches = find_patches(data.images.words, data.images.shape)
     run = IqlRun(
-        ordinary(data), patches, data.pictures.shape[2], data.n_actions, GAMMA, Settings(), generator(0, "bench")
+        ordinary(data), patches, data.images.shape[2], data.n_actions, GAMMA, Settings(), generator(0, "bench")
     )
     chosen = np.random.default_rng(0).integers(len(data), size=(UPDATES, Settings().batch))
     run.advance(chosen[:1], 0)
@@ -127,22 +128,22 @@ class PlainIql:
 
 def tensors(data: OfflineDataset, chosen: IntArray) -> tuple[Any, ...]:
     """Return a batch of transitions as `PlainIql` wants it."""
-    assert data.pictures is not None
+    assert data.images is not None
     assert data.hidden_reward is not None
     following = data.next_state[chosen].astype(np.int64)
     return (
-        to_tensor(data.pictures[data.state[chosen].astype(np.int64)]),
+        to_tensor(data.images[data.state[chosen].astype(np.int64)]),
         torch.from_numpy(data.action[chosen].astype(np.int64)),
         torch.from_numpy(data.hidden_reward[chosen].astype(np.float32)),
-        to_tensor(data.pictures[np.maximum(following, 0)]),
+        to_tensor(data.images[np.maximum(following, 0)]),
         torch.from_numpy((following >= 0).astype(np.float32)),
     )
 
 
 def naive_seconds(data: OfflineDataset, updates: int = 40) -> float:
     """Return the seconds of one update in plain PyTorch, batches made beforehand."""
-    assert data.pictures is not None
-    plain = PlainIql(data.pictures.shape[2], data.n_actions, Settings())
+    assert data.images is not None
+    plain = PlainIql(data.images.shape[2], data.n_actions, Settings())
     rng = np.random.default_rng(0)
     batches = [tensors(data, rng.integers(len(data), size=Settings().batch)) for _ in range(updates)]
     plain.update(*batches[0])
@@ -151,8 +152,8 @@ def naive_seconds(data: OfflineDataset, updates: int = 40) -> float:
 
 def product_seconds(data: OfflineDataset, times: int = 20) -> float:
     """Return the seconds of the matrix products in a dense update: six ways forwards, three back."""
-    assert data.pictures is not None
-    inner, cells = (SIDE - 2) ** 2, 9 * data.pictures.shape[2]
+    assert data.images is not None
+    inner, cells = (SIDE - 2) ** 2, 9 * data.images.shape[2]
     size = Settings().batch
     patches, filtered, reached = (torch.rand(size * inner, n) for n in (cells, FILTERS, FILTERS))
     filters, hidden = torch.rand(cells, FILTERS), torch.rand(FILTERS * inner, HIDDEN)

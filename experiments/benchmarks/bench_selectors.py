@@ -44,7 +44,7 @@ def bench_labels() -> None:
         env = selectenv.make_env(world, budget=10)
         agent = agents.make("learned")
         obs, info = env.reset(seed=0)
-        agent.begin(env)
+        agent.begin(env.view())
         label = best_of(200, lambda a=agent, o=obs, i=info: a.select(o, i, np.random.default_rng(0)))  # type: ignore[misc]
         rows.append((world, env.problem.n_states, f"{1e3 * label:.3f}", f"{LIMIT:.0f}"))
     print("\nOne label of the shipped selector, one core\n")

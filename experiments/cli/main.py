@@ -25,9 +25,9 @@ from experiments.studies import find_studies
 from experiments.training.expert_cards import cards_table, curves
 from experiments.training.tune_guided import tune
 from selectenv.checks import check_int, check_name
-from selectenv.datasets.minatar_collection import SCALES
 from selectenv.domains.minatar.games import GAMES
 from selectenv.errors import MissingExtraError, OptionError, SelectEnvError
+from selectenv.options import SCALES
 
 EXAMPLES = """examples:
   selectenv list                                  the studies and the questions they answer

@@ -16,7 +16,9 @@ def add_to(add: Callable[[str, object, str], argparse.ArgumentParser]) -> None:
     command.add_argument("--seed", type=int, default=0, help="(default 0)")
     command.add_argument("--hidden", type=int, help="width of the network (default 64)")
     command.add_argument("--rate", type=float, help="learning rate (default 0.001)")
-    command.add_argument("--without-ends", action="store_true", help="hide where episodes end: an ablation")
+    command.add_argument(
+        "--without-termination", action="store_true", help="hide where episodes terminate: an ablation"
+    )
     command.add_argument("--out", type=Path, default=Path("out/selectors/learned.npz"), help="file to write")
     command.add_argument("--tensorboard", type=Path, metavar="DIR", help="log training for TensorBoard")
     command = add("tune-selector", tune_selector_command, "search how to train a selector, with Optuna")
@@ -31,7 +33,7 @@ def add_to(add: Callable[[str, object, str], argparse.ArgumentParser]) -> None:
 def train_selector_command(options: argparse.Namespace) -> None:
     """Train a selector and say how it does beside its rivals."""
     from agents.learned.scorer import one_thread
-    from agents.learned.state_features import WITHOUT_ENDS
+    from agents.learned.state_features import TERMINATION_FEATURES
     from experiments.training.selector_training import SelectorSettings, train_selector
 
     one_thread()
@@ -39,7 +41,7 @@ def train_selector_command(options: argparse.Namespace) -> None:
     given = {
         name: getattr(options, name) for name in ("decisions", "hidden", "rate") if getattr(options, name) is not None
     }
-    settings = SelectorSettings(**given, without=WITHOUT_ENDS if options.without_ends else ())
+    settings = SelectorSettings(**given, without=TERMINATION_FEATURES if options.without_termination else ())
     found = train_selector(options.out, settings, options.seed, tensorboard=options.tensorboard)
     print(table(("on held-out worlds", "return"), [(name, f"{value:.3f}") for name, value in found.items()]))
     print(f"\n0 is no label, 1 is all of them; selector: {options.out}")

@@ -1,4 +1,4 @@
-"""Problems by world and options, with the last few kept so that neighbouring cells share them."""
+"""Problems by world and options; the last few are kept, so that neighbouring cells share them."""
 
 import json
 from functools import lru_cache
@@ -7,26 +7,34 @@ from typing import Any
 import numpy as np
 
 import selectenv
-from selectenv.domains.minatar.games import GAMES
 from selectenv.problem import SelectionProblem
+from selectenv.typing import BoolArray, IntArray
 
 
 def _make(world: str, options: str) -> SelectionProblem:
-    return selectenv.make_problem(world, cache=world in GAMES, **json.loads(options))
+    return selectenv.make_problem(world, **json.loads(options))
 
 
-_problem = lru_cache(maxsize=8)(_make)
-_game = lru_cache(maxsize=2)(_make)  # a million transitions each
+_small = lru_cache(maxsize=8)(_make)
+_large = lru_cache(maxsize=2)(_make)
 
 
 def problem(world: str, options: dict[str, Any] | None = None) -> SelectionProblem:
-    """Return a problem with counts of its own; the last few are kept, so that neighbouring cells share them."""
-    kept = _game if world in GAMES else _problem
-    return kept(world, json.dumps(options or {}, sort_keys=True)).view()
+    """Return a problem with call counts of its own; its data are collected anew and not kept on disk."""
+    return _small(world, _key({"cache": False, **(options or {})})).with_calls()
 
 
-def prefix_masks(labels: Any, budgets: tuple[int, ...], n: int) -> Any:
-    """Return the label sets [budgets, n] of the first labels of an episode."""
+def large_problem(world: str, options: dict[str, Any]) -> SelectionProblem:
+    """Return a problem with call counts of its own, for data of up to a million transitions, which are kept on disk."""
+    return _large(world, _key(options)).with_calls()
+
+
+def _key(options: dict[str, Any]) -> str:
+    return json.dumps(options, sort_keys=True)
+
+
+def prefix_masks(labels: IntArray, budgets: tuple[int, ...], n: int) -> BoolArray:
+    """Return the label sets [budgets, n] made of the first labels of an episode."""
     masks = np.zeros((len(budgets), n), bool)
     for row, budget in zip(masks, budgets, strict=True):
         row[labels[:budget]] = True

@@ -14,15 +14,16 @@ from experiments.analysis.figures import new_figure
 from experiments.analysis.statistics import summarise
 from experiments.analysis.verdicts import AGREES, Verdict, judge
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.problems import prefix_masks, problem
+from experiments.engine.problems import large_problem, prefix_masks
 from experiments.engine.study import Row
 from experiments.protocol.published import number, published
+from selectenv.budget import number_of_labels
 from selectenv.domains.minatar.experts import FOLDER, SHIPPED
-from selectenv.env import RewardSelectionEnv, number_of_labels
+from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError
 from selectenv.problem import SelectionProblem
-from selectenv.registration import MINATAR
 from selectenv.rendering import frames
+from selectenv.worlds import GAME_DEFAULTS
 
 SHARES = (0.15, 0.30, 0.45, 0.60, 0.75, 0.90)
 SCALES = {scale: {"problem": {"scale": scale}} for scale in ("laptop", "paper")}
@@ -82,7 +83,7 @@ def percent(share: float) -> str:
 
 def game_problem(cell: Cell, **more: Any) -> SelectionProblem:
     """Return the problem of a cell, on data of its own seed unless the cell says otherwise."""
-    return problem(cell.world, {"dataset_seed": cell.seed, **cell.settings.get("problem", {}), **more})
+    return large_problem(cell.world, {"dataset_seed": cell.seed, **cell.settings.get("problem", {}), **more})
 
 
 def run_game(cell: Cell) -> list[Record]:
@@ -90,8 +91,10 @@ def run_game(cell: Cell) -> list[Record]:
     task = game_problem(cell)
     shares = tuple(cell.settings["shares"])
     budgets = tuple(number_of_labels(share, task.n_states) for share in shares)
-    env = RewardSelectionEnv(task, budgets[-1], labels_per_refit=MINATAR.labels_per_refit)
-    episode = agents.play(env, agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {})), cell.seed)
+    env = RewardSelectionEnv(task, budgets[-1], labels_per_refit=GAME_DEFAULTS.labels_per_refit)
+    agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
+    agent.train(env, cell.seed)
+    episode = agents.play(env, agent, cell.seed)
     returns = task.performance_many(prefix_masks(episode.labels, budgets, task.n_states))
     first = episode.ids[:FIRST].tolist()
     return [

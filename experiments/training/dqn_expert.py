@@ -57,7 +57,7 @@ SETTINGS: dict[str, Any] = {
 
 
 class GamesVecEnv(VecEnv):
-    """The games as Stable-Baselines3 wants them: pictures with the channels first, small integers."""
+    """The games as Stable-Baselines3 wants them: images with the channels first, small integers."""
 
     def __init__(self, world: MinAtarWorld, count: int, seed: int, after: int = 0) -> None:
         """Start ``count`` games; ``after`` so many steps of training they are other ones."""
@@ -69,7 +69,7 @@ class GamesVecEnv(VecEnv):
 
     def reset(self) -> Any:
         """Return what the players see."""
-        return _channels_first(self._games.pictures)
+        return _channels_first(self._games.images)
 
     def step_async(self, actions: Any) -> None:
         """Take note of the actions."""
@@ -83,7 +83,7 @@ class GamesVecEnv(VecEnv):
         for i in np.flatnonzero(over):
             infos[i]["terminal_observation"] = _channels_first(moves.entered[i : i + 1])[0]
             infos[i]["TimeLimit.truncated"] = bool(moves.truncated[i])
-        return _channels_first(self._games.pictures), moves.reward, over, infos
+        return _channels_first(self._games.images), moves.reward, over, infos
 
     def close(self) -> None:
         """Nothing is open."""
@@ -105,8 +105,8 @@ class GamesVecEnv(VecEnv):
         return [False] * self.num_envs
 
 
-def _channels_first(pictures: Any) -> Any:
-    return np.ascontiguousarray(np.moveaxis(pictures, 3, 1)).view(np.uint8)
+def _channels_first(images: Any) -> Any:
+    return np.ascontiguousarray(np.moveaxis(images, 3, 1)).view(np.uint8)
 
 
 class _Features(BaseFeaturesExtractor):

@@ -18,7 +18,7 @@ def expert_returns(world: MinAtarWorld, expert: Expert, episodes: int, seed: int
     games, total = Games(world, stream_keys(episodes, seed, "evaluation")), np.zeros(episodes)
     playing = np.arange(episodes)
     while len(playing):
-        moves = games.step(expert.actions(games.pictures[playing]), playing)
+        moves = games.step(expert.actions(games.images[playing]), playing)
         total[playing] += moves.reward
         playing = playing[~(moves.terminated | moves.truncated)]
     return total

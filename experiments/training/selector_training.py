@@ -15,8 +15,8 @@ import numpy as np
 
 import agents
 from agents.errors import SavedAgentError
-from agents.learned.feature_context import sight_of
-from agents.learned.selector import Learned, read_selector
+from agents.learned.feature_context import FeatureContext
+from agents.learned.selector import LearnedSelector, read_selector
 from agents.learned.state_features import LARGE, NAMES
 from selectenv.checks import check_int, check_name, check_real
 from selectenv.env import RewardSelectionEnv
@@ -86,7 +86,7 @@ class SelectorSettings:
         check_int("updates", self.updates)
         check_real("averaging", self.averaging, "[0, 1)")
         for name in self.without:
-            check_name("figure of a state", name, NAMES)
+            check_name("feature of a state", name, NAMES)
 
 
 class _Episode:
@@ -96,14 +96,14 @@ class _Episode:
         self.env = RewardSelectionEnv(source(rng), BUDGETS)
         self._obs, self._info = self.env.reset(seed=int(rng.integers(2**31)))
         problem = self.env.problem
-        self._sight = sight_of(self.env, without)
+        self._context = FeatureContext.of(self.env.view(), without)
         self._low = problem.score(np.zeros(problem.n_states, bool))
         self._span = problem.score(problem.dataset.labelable) - self._low
         self.decisions = 0
 
-    def figures(self) -> Float32Array:
+    def features(self) -> Float32Array:
         """Return what the student sees."""
-        return self._sight.figures(self._obs, self._info)
+        return self._context.features(self._obs, self._info)
 
     def gains(self) -> FloatArray:
         """Return what each label [n] would change, as a share of what labels can change; NaN where none is possible."""
@@ -139,7 +139,7 @@ class SelectorTraining:
         self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(settings.averaging))  # type: ignore[no-untyped-call]
         self._optimiser = torch.optim.Adam(self.scorer.parameters(), settings.rate)
         self.done = 0
-        self._figures: list[Float32Array] = []
+        self._features: list[Float32Array] = []
         self._targets: list[FloatArray] = []
         if checkpoint is not None and checkpoint.exists():
             self._restore(checkpoint)
@@ -150,13 +150,13 @@ class SelectorTraining:
 
     def advance(self) -> dict[str, float]:
         """Make one decision in every episode and learn from earlier ones; return loss and entropy."""
-        figures = np.stack([episode.figures() for episode in self._episodes])
+        features = np.stack([episode.features() for episode in self._episodes])
         with torch.no_grad():
-            scores = self.scorer(torch.from_numpy(figures))[0].numpy()
+            scores = self.scorer(torch.from_numpy(features))[0].numpy()
         for i, episode in enumerate(self._episodes):
             gains = episode.gains()
             if np.nanmax(np.abs(gains)) > FLAT:
-                self._figures.append(figures[i])
+                self._features.append(features[i])
                 self._targets.append(_soft(gains / self.settings.temperature))
             chances = _soft(np.where(np.isnan(gains), np.nan, scores[i]))
             follow = self._rng.random() < self.settings.teacher_share
@@ -164,7 +164,7 @@ class SelectorTraining:
             if episode.step(action):
                 self._episodes[i] = self._new_episode()
         self.done += SIDE_BY_SIDE
-        del self._figures[:-BUFFER], self._targets[:-BUFFER]
+        del self._features[:-BUFFER], self._targets[:-BUFFER]
         news: dict[str, float] = {}
         for _ in range(self.settings.updates):
             news = self._learn()
@@ -181,12 +181,12 @@ class SelectorTraining:
         save_weights(self._checkpoint, arrays, {"run": self._identity(), "done": self.done}, compressed=False)
 
     def _learn(self) -> dict[str, float]:
-        if len(self._figures) < self._wanted:
+        if len(self._features) < self._wanted:
             return {}
-        at = self._rng.integers(len(self._figures), size=self.settings.batch)
-        figures = torch.from_numpy(np.stack([self._figures[i] for i in at]))
+        at = self._rng.integers(len(self._features), size=self.settings.batch)
+        features = torch.from_numpy(np.stack([self._features[i] for i in at]))
         targets = torch.from_numpy(np.stack([self._targets[i] for i in at]).astype(np.float32))
-        scores = self.scorer(figures)[0].masked_fill(figures[:, :, NAMES.index("open")] < 0.5, -1e9)
+        scores = self.scorer(features)[0].masked_fill(features[:, :, NAMES.index("open")] < 0.5, -1e9)
         logs = functional.log_softmax(scores, dim=1)
         loss = -(targets * logs).sum(dim=1).mean()
         for group in self._optimiser.param_groups:
@@ -204,7 +204,7 @@ class SelectorTraining:
         return _Episode(source, self._rng, self.settings.without)
 
     def _identity(self) -> dict[str, Any]:
-        return {"seed": self.seed, **_plain(self.settings), "figures": list(NAMES)}
+        return {"seed": self.seed, **_plain(self.settings), "features": list(NAMES)}
 
     def _restore(self, path: Path) -> None:
         arrays, card = load_weights(path)
@@ -257,7 +257,7 @@ def held_out(
     """Draw the worlds that progress is measured in, by both rules in turn; they are always the same."""
     sources, rng = _sources(padding), generator(0, stream)
     problems = tuple(sources[i % len(sources)](rng) for i in range(worlds))
-    budgets = tuple(max(1, int(HELD_OUT_SHARE * problem.counted)) for problem in problems)
+    budgets = tuple(max(1, int(HELD_OUT_SHARE * problem.budget_states)) for problem in problems)
     found = HeldOut(problems, budgets, {})
     return HeldOut(problems, budgets, {name: found.measure(agents.make(name)) for name in rivals})
 
@@ -276,7 +276,7 @@ def train_selector(
     """Train a selector and write it to ``path``; run again to go on where it stopped, unless it was finished.
 
     Args:
-        path: the file to write, for `agents.learned.selector.Learned(path)`.
+        path: the file to write, for `agents.LearnedSelector(path)`.
         settings: how to train.
         seed: of the network and the worlds.
         tensorboard: folder to log to.
@@ -293,7 +293,7 @@ def train_selector(
         raise OptionError(f"a selector is written to a file, and {str(path)!r} is a folder")
     worlds = held_out(settings.padding)
     if _is_finished(path, settings, seed):
-        return {"held-out/return": worlds.measure(Learned(str(path))), **worlds.rivals}
+        return {"held-out/return": worlds.measure(LearnedSelector(str(path))), **worlds.rivals}
     checkpoint = path.with_suffix(".checkpoint.npz")
     run = SelectorTraining(settings, seed, checkpoint)
     log = EventLog(tensorboard) if tensorboard is not None else None
@@ -305,7 +305,7 @@ def train_selector(
         if run.done % every == 0 or run.done >= settings.decisions:
             save_selector(run, path)
             run.save()
-            agent = Learned(str(path))
+            agent = LearnedSelector(str(path))
             mean = worlds.measure(agent)
             figures |= {"held-out/return": mean, **{f"gap to/{n}": r - mean for n, r in worlds.rivals.items()}}
             if log is not None:
@@ -315,7 +315,7 @@ def train_selector(
     if log is not None:
         log.close()
     checkpoint.unlink(missing_ok=True)
-    return {"held-out/return": worlds.measure(Learned(str(path))), **worlds.rivals}
+    return {"held-out/return": worlds.measure(LearnedSelector(str(path))), **worlds.rivals}
 
 
 def _is_finished(path: Path, settings: SelectorSettings, seed: int) -> bool:
@@ -324,8 +324,8 @@ def _is_finished(path: Path, settings: SelectorSettings, seed: int) -> bool:
         card = read_selector(path)[1]
     except (OSError, SavedAgentError):
         return False
-    made = {"settings": card.get("settings"), "seed": card.get("seed"), "figures": card.get("figures")}
-    wanted = {"settings": _plain(settings), "seed": seed, "figures": list(NAMES)}
+    made = {"settings": card.get("settings"), "seed": card.get("seed"), "features": card.get("features")}
+    wanted = {"settings": _plain(settings), "seed": seed, "features": list(NAMES)}
     return made == wanted and card["decisions"] >= settings.decisions
 
 
@@ -337,7 +337,7 @@ def save_selector(run: SelectorTraining, path: Path) -> None:
     """Write what a selector needs to play: layers and a card."""
     arrays = {k: v.numpy() for k, v in run.average.module.state_dict().items() if not k.startswith("judge")}
     card = {
-        "hidden": run.settings.hidden, "without": list(run.settings.without), "figures": list(NAMES), "seed": run.seed,
+        "hidden": run.settings.hidden, "without": list(run.settings.without), "features": list(NAMES), "seed": run.seed,
         "decisions": run.done, "settings": _plain(run.settings),
     }  # fmt: skip
     save_weights(path, arrays, card)
@@ -345,7 +345,7 @@ def save_selector(run: SelectorTraining, path: Path) -> None:
 
 def _drawn(worlds: HeldOut, agent: agents.Agent) -> Any:
     """Draw what the selector labels in the largest held-out world."""
-    largest = int(np.argmax([problem.counted for problem in worlds.problems]))
+    largest = int(np.argmax([problem.budget_states for problem in worlds.problems]))
     env = RewardSelectionEnv(worlds.problems[largest], worlds.budgets[largest])
     agents.play(env, agent)
     return draw_figure(env.problem, env.labelled_at, env.budget)

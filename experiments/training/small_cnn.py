@@ -19,7 +19,7 @@ class SmallCnn(nn.Sequential):
     """16 filters of 3 x 3, 128 hidden units, one output an action."""
 
     def __init__(self, channels: int, outputs: int) -> None:
-        """Build the network for pictures with so many channels."""
+        """Build the network for images with so many channels."""
         super().__init__(*feature_layers(channels), nn.Linear(HIDDEN, outputs))
 
 
@@ -29,9 +29,9 @@ def feature_layers(channels: int) -> list[nn.Module]:
     return [nn.Conv2d(channels, FILTERS, 3), nn.ReLU(), nn.Flatten(), nn.Linear(flat, HIDDEN), nn.ReLU()]
 
 
-def to_tensor(pictures: BoolArray) -> torch.Tensor:
-    """Return pictures [batch, 10, 10, channels] as the network wants them: [batch, channels, 10, 10], float."""
-    return torch.from_numpy(pictures).permute(0, 3, 1, 2).float()
+def to_tensor(images: BoolArray) -> torch.Tensor:
+    """Return images [batch, 10, 10, channels] as the network wants them: [batch, channels, 10, 10], float."""
+    return torch.from_numpy(images).permute(0, 3, 1, 2).float()
 
 
 def as_arrays(network: nn.Module) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 from experiments.training.expert_returns import FINAL_EPISODES, FINAL_SEED, expert_returns, measured
 from selectenv.checks import check_int, check_real
 from selectenv.datasets import OfflineDataset
-from selectenv.datasets.images import Pictures
+from selectenv.datasets.images import Images
 from selectenv.datasets.minatar_collection import collect_play, play_spec
 from selectenv.domains.minatar.experts import TableExpert
 from selectenv.domains.minatar.games import MinAtarWorld
@@ -21,18 +21,18 @@ ROUNDS, ROUND_SIZE = 20, 100_000
 
 
 def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
-    """Return the transitions of both; pictures of the same hash are the same state."""
-    assert one.pictures is not None
-    assert other.pictures is not None
-    if one.pictures.salt or other.pictures.salt:
-        raise DatasetError("data whose pictures needed another hash cannot be merged: their ids differ")
+    """Return the transitions of both; images of the same hash are the same state."""
+    assert one.images is not None
+    assert other.images is not None
+    if one.images.salt or other.images.salt:
+        raise DatasetError("data whose images needed another hash cannot be merged: their ids differ")
     ids, first = np.unique(np.concatenate([one.ids, other.ids]), return_index=True)
-    words = np.concatenate([one.pictures.words, other.pictures.words])[first]
+    words = np.concatenate([one.images.words, other.images.words])[first]
 
     for part in (one, other):
-        assert part.pictures is not None
-        if (words[np.searchsorted(ids, part.ids)] != part.pictures.words).any():
-            raise DatasetError("two different pictures have the same hash")
+        assert part.images is not None
+        if (words[np.searchsorted(ids, part.ids)] != part.images.words).any():
+            raise DatasetError("two different images have the same hash")
 
     def joined(name: str) -> Any:
         columns = []
@@ -47,7 +47,7 @@ def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
     names = ("state", "action", "next_state", "terminated", "truncated", "episode_start", "hidden_reward")
     return OfflineDataset(
         ids=ids, n_actions=one.n_actions, **{name: joined(name) for name in names}, spec=one.spec,
-        pictures=Pictures(words, one.pictures.shape),
+        images=Images(words, one.images.shape),
     )  # fmt: skip
 
 
@@ -72,8 +72,8 @@ def train_tabular_expert(
         )  # fmt: skip
         more = collect_play(world, spec, expert)
         data = more if data is None else merge(data, more)
-        learned = make_learner(data, unseen="exclude").learn(np.ones(data.n_states, bool))
-        table: dict[str, Any] = {"ids": data.ids, "action": learned.policy.argmax(axis=1).astype(np.uint8)}
+        fitted = make_learner(unseen="exclude").fit(data, data.all_rewards)
+        table: dict[str, Any] = {"ids": data.ids, "action": fitted.table.argmax(axis=1).astype(np.uint8)}
         expert = TableExpert(table, {}, world)
         assert more.hidden_reward is not None
         curve.append(((number + 1) * size, float(more.hidden_reward.sum() / more.episode_start.sum()), 0.0))

@@ -12,9 +12,10 @@ import selectenv
 from agents.heuristics.guided import DECAYS
 from experiments.engine.problems import prefix_masks
 from experiments.protocol.budgets import FEEDBACK
+from selectenv.budget import number_of_labels
 from selectenv.checks import check_int, check_name
 from selectenv.domains.tabular import TabularWorld
-from selectenv.env import RewardSelectionEnv, number_of_labels
+from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError, OptionError
 from selectenv.io.progress import progress
 from selectenv.problem import SelectionProblem

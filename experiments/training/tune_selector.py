@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agents.learned.selector import Learned
+from agents.learned.selector import LearnedSelector
 from experiments.training.selector_training import (
     SIDE_BY_SIDE,
     SelectorSettings,
@@ -83,7 +83,7 @@ def _trial(settings: SelectorSettings, seed: int, measured: Any, path: Path, tri
         run.advance()
         if done in stops:
             save_selector(run, path)
-            value = measured.measure(Learned(str(path)))
+            value = measured.measure(LearnedSelector(str(path)))
             trial.report(value, done)
             if trial.should_prune() and done < rounds:
                 return value, True

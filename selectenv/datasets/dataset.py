@@ -1,31 +1,51 @@
 """An offline dataset: transitions whose rewards stay hidden until a state is labelled."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from selectenv.checks import as_array, check_int
-from selectenv.datasets.images import Pictures
-from selectenv.domains.tabular.world import TabularWorld, truth_values
+from selectenv.checks import as_array
+from selectenv.datasets.images import Images
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
 from selectenv.kernels.tabular.model import Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 DENSE_KEYS = 1 << 24
-"""Transitions are counted by direct addressing up to so many possible keys, by sorting beyond."""
+"""Transitions are counted by direct addressing up to this many possible keys, and by sorting beyond."""
+T = TypeVar("T")
+
+
+class _shared_property(Generic[T]):  # noqa: N801 - used as a decorator, like functools.cached_property
+    """A property that is computed once for a dataset and its reward-free copy together; it must not read rewards."""
+
+    def __init__(self, compute: "Callable[[OfflineDataset], T]") -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, dataset: "OfflineDataset", owner: type) -> T:
+        if dataset is None:
+            return self  # type: ignore[return-value]  # documentation tools look at the descriptor itself
+        shared = dataset._shared
+        if self._name not in shared:
+            shared[self._name] = self._compute(dataset)
+        value: T = shared[self._name]
+        return value
 
 
 @dataclass(frozen=True, eq=False)
 class OfflineDataset:
     """Transitions over states numbered 0..n-1; build one with `from_arrays` or collect it from a world.
 
-    Rewards are inside but for the labeller only: `reveal` hands them out for labelled states. Learners use `kinds`; a
-    strategy that reads it without labels has looked behind the curtain.
+    The rewards are part of the dataset, but only for the labeller: `reveal` returns those of labelled states.
+    Strategies get `without_rewards`.
     """
 
     ids: NDArray[Any]
@@ -36,22 +56,24 @@ class OfflineDataset:
     action: Int32Array
     """[size]"""
     next_state: Int32Array
-    """[size] state number, or -1 where the episode ended or nothing is known of the state entered."""
+    """[size] state number, or -1 where the episode terminated or the next state is unknown."""
     terminated: BoolArray
-    """[size] whether the episode ended by itself."""
+    """[size] whether the transition terminated its episode."""
     truncated: BoolArray
-    """[size] whether it was cut; the transition still counts as going on."""
+    """[size] whether the episode was truncated after the transition; learners still bootstrap there."""
     episode_start: BoolArray
     """[size] whether the transition is the first of its episode."""
     hidden_reward: FloatArray | None = field(repr=False)
-    """[size] what labels reveal; None if there are no rewards at all."""
+    """[size] the rewards that labels reveal; None if the data have no rewards."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """How the data came about: world, mixture, size, seed."""
-    pictures: Pictures | None = field(default=None, repr=False)
-    """What each state looks like, where states are pictures; their ids are hashes of them."""
+    """How the data were made: world, mixture, size, seed."""
+    images: Images | None = field(default=None, repr=False)
+    """What each state looks like, where states are images; their ids are hashes of them."""
+    _shared: dict[str, Any] = field(default_factory=dict, repr=False, kw_only=True)
+    """Cached values that do not depend on rewards; a dataset shares them with its reward-free copy."""
 
     def __post_init__(self) -> None:
-        """Refuse arrays that compiled loops could stumble over."""
+        """Reject arrays that the compiled loops cannot handle."""
         size, n = len(self.state), len(self.ids)
         if size == 0 or n == 0:
             raise DatasetError("the dataset is empty: it needs at least one transition")
@@ -72,15 +94,21 @@ class OfflineDataset:
         if rewards and not np.isfinite(rewards[0]).all():
             raise DatasetError("rewards must be finite")
         if self.ids.dtype.kind not in "iuU" or (self.ids[1:] <= self.ids[:-1]).any():
-            raise DatasetError("ids must be integers or strings, sorted and without repetition")
+            raise DatasetError("ids must be integers or strings, sorted and without duplicates")
         if (self.terminated & (self.next_state >= 0)).any():
-            raise DatasetError("a transition that ended its episode has no next state: it must be -1")
-        if self.pictures is not None and len(self.pictures) != n:
-            raise DatasetError(f"there are {len(self.pictures)} pictures of {n} states")
+            raise DatasetError("a transition that terminates its episode has no next state: it must be -1")
+        if self.images is not None and len(self.images) != n:
+            raise DatasetError(f"there are {len(self.images)} images of {n} states")
 
     def __len__(self) -> int:
         """Return the number of transitions."""
         return len(self.state)
+
+    def __repr__(self) -> str:
+        """Return one line: the world, the number of transitions and states, and whether there are rewards."""
+        rewards = "hidden rewards" if self.has_rewards else "no rewards"
+        source = self.spec.get("world", self.spec.get("source", "unknown source"))
+        return f"<OfflineDataset of {source}: {len(self):,} transitions, {self.n_states:,} states, {rewards}>"
 
     @property
     def n_states(self) -> int:
@@ -89,42 +117,59 @@ class OfflineDataset:
 
     @property
     def has_rewards(self) -> bool:
-        """Whether there is anything to reveal."""
+        """Whether labels reveal anything."""
         return self.hidden_reward is not None
 
     @cached_property
+    def without_rewards(self) -> "OfflineDataset":
+        """The same transitions without rewards: what a strategy may see."""
+        return replace(self, hidden_reward=None, _shared=self._shared) if self.has_rewards else self
+
+    @cached_property
+    def all_rewards(self) -> FloatArray:
+        """[size] the rewards that labels would reveal; all NaN if the data have none. For learners, not strategies."""
+        return np.full(len(self), np.nan) if self.hidden_reward is None else self.hidden_reward
+
+    @_shared_property
     def visits(self) -> IntArray:
         """[n] number of transitions out of each state."""
         return np.bincount(self.state, minlength=self.n_states)
 
-    @cached_property
+    @_shared_property
     def labelable(self) -> BoolArray:
-        """[n] the states the data saw: only they can be labelled."""
-        return self.visits > 0
+        """[n] the states that occur in the data: only they can be labelled."""
+        seen: BoolArray = self.visits > 0
+        return seen
 
     @cached_property
+    def revealable(self) -> BoolArray:
+        """[n] the states whose label reveals a reward: the labelable ones, or none if the data have no rewards."""
+        return self.labelable if self.has_rewards else np.zeros(self.n_states, bool)
+
+    @_shared_property
     def visitation(self) -> FloatArray:
-        """[n] share of the transitions out of each state."""
-        return self.visits / len(self)
+        """[n] share of the transitions that leave each state."""
+        share: FloatArray = self.visits / len(self)
+        return share
 
-    @cached_property
+    @_shared_property
     def termination(self) -> FloatArray:
-        """[n] share of a state's transitions that end an episode."""
+        """[n] share of a state's transitions that terminate an episode."""
         ends: FloatArray = np.bincount(self.state[self.terminated], minlength=self.n_states) / np.maximum(
             self.visits, 1
         )
         return ends
 
-    @cached_property
+    @_shared_property
     def start(self) -> FloatArray:
-        """[n] share of the episodes that start in each state; cut episodes are followed by a start too."""
+        """[n] share of the episodes that start in each state; a truncated episode is followed by a start too."""
         starts = np.bincount(self.state[self.episode_start], minlength=self.n_states)
         share: FloatArray = starts / starts.sum()
         return share
 
-    @cached_property
+    @_shared_property
     def action_frequencies(self) -> FloatArray:
-        """[n, actions] how often each action was taken; uniform where the data never were."""
+        """[n, actions] how often each action was taken; uniform in states that the data never visit."""
         pair = self.state.astype(np.int64) * self.n_actions + self.action
         count = np.bincount(pair, minlength=self.n_states * self.n_actions).reshape(self.n_states, self.n_actions)
         share: FloatArray = np.where(
@@ -132,9 +177,9 @@ class OfflineDataset:
         )
         return share
 
-    @cached_property
-    def kinds(self) -> "TransitionKinds":
-        """The distinct transitions, counted, with their mean rewards: for learners, not for strategies."""
+    @_shared_property
+    def unique_transitions(self) -> "UniqueTransitions":
+        """The distinct transitions (state, action, next state) and their counts."""
         n, actions = self.n_states, self.n_actions
         key = (self.state.astype(np.int64) * actions + self.action) * (n + 1) + self.next_state + 1
         if n * actions * (n + 1) <= DENSE_KEYS:
@@ -142,59 +187,106 @@ class OfflineDataset:
             distinct = np.flatnonzero(count)
             place = np.zeros(len(count), np.int32)
             place[distinct] = np.arange(len(distinct))
-            kind = place[key]
+            index = place[key]
             count = count[distinct]
         else:
-            distinct, kind, count = np.unique(key, return_inverse=True, return_counts=True)
+            distinct, index, count = np.unique(key, return_inverse=True, return_counts=True)
         pair, following = np.divmod(distinct, n + 1)
-        mean = _mean_rewards(kind, count, self.hidden_reward)
-        return TransitionKinds(kind.astype(np.int32), pair // actions, pair % actions, following - 1, count, mean)
+        return UniqueTransitions(index.astype(np.int32), pair // actions, pair % actions, following - 1, count)
 
-    def empirical_model(self, *, exclude_unseen: bool = False) -> Model:
-        """Return the empirical model; actions never taken are worth 0, or left out."""
-        return self._excluding_model if exclude_unseen else self._plain_model
+    def empirical_model(
+        self, rewards: FloatArray | None = None, *, exclude_unseen: bool = False, unknown: float = 0.0
+    ) -> Model:
+        """Return the maximum-likelihood model of the data.
+
+        Args:
+            rewards: [size] with NaN where unknown; the expected reward of an action is the mean of its known rewards.
+                Without rewards they are all 0.
+            exclude_unseen: leave out actions that were never taken instead of valuing them at 0.
+            unknown: expected reward of actions none of whose rewards is known.
+        """
+        model = self._excluding_model if exclude_unseen else self._plain_model
+        if rewards is None:
+            return model
+        if rewards is not self.hidden_reward:
+            return model._replace(reward=self._expected_rewards(rewards, exclude_unseen, unknown))
+        key = "excluding" if exclude_unseen else "plain"
+        if key not in self._models:
+            self._models[key] = model._replace(reward=self._expected_rewards(rewards, exclude_unseen, unknown))
+        return self._models[key]
 
     @cached_property
+    def _models(self) -> dict[str, Model]:
+        """The models with the hidden rewards, by the treatment of unseen actions."""
+        return {}
+
+    @_shared_property
     def _plain_model(self) -> Model:
         return self._build_model(False)
 
-    @cached_property
+    @_shared_property
     def _excluding_model(self) -> Model:
         return self._build_model(True)
 
     def _build_model(self, exclude_unseen: bool) -> Model:
-        kinds = self.kinds
+        unique = self.unique_transitions
         return build_model(
-            self.n_states, self.n_actions, kinds.state, kinds.action, kinds.next_state,
-            kinds.count.astype(np.float64), kinds.reward, exclude_unseen=exclude_unseen,
-        )  # fmt: skip
+            self.n_states,
+            self.n_actions,
+            unique.state,
+            unique.action,
+            unique.next_state,
+            unique.count.astype(np.float64),
+            np.zeros(len(unique.count)),
+            exclude_unseen=exclude_unseen,
+        )
 
-    @cached_property
+    def _expected_rewards(self, rewards: FloatArray, exclude_unseen: bool, unknown: float) -> FloatArray:
+        """Return the mean known reward of each choice of the empirical model."""
+        unique = self.unique_transitions
+        mean, count = unique.mean_rewards(rewards)
+        pair, n_pairs = unique.state * self.n_actions + unique.action, self.n_states * self.n_actions
+        total = np.bincount(pair, count, n_pairs)
+        expected = np.bincount(pair, count * mean, n_pairs) / np.where(total > 0, total, 1.0)
+        expected = np.where(total > 0, expected, unknown)
+        return expected[np.bincount(pair, minlength=n_pairs) > 0] if exclude_unseen else expected
+
+    @_shared_property
     def predecessors(self) -> tuple[Int32Array, Int32Array, FloatArray]:
-        """Who leads where: (first [n + 1], state [m], count [m]), sorted by the state entered."""
-        kinds = self.kinds
-        inside = kinds.next_state >= 0
-        key = kinds.next_state[inside] * self.n_states + kinds.state[inside]
+        """The predecessors of each state: (first [n + 1], state [m], count [m]), sorted by the state entered."""
+        unique = self.unique_transitions
+        inside = unique.next_state >= 0
+        key = unique.next_state[inside] * self.n_states + unique.state[inside]
         distinct, where = np.unique(key, return_inverse=True)
-        count = np.bincount(where, kinds.count[inside].astype(np.float64), len(distinct)).astype(np.float64)
+        count = np.bincount(where, unique.count[inside].astype(np.float64), len(distinct)).astype(np.float64)
         entered, source = np.divmod(distinct, self.n_states)
         first = np.searchsorted(entered, np.arange(self.n_states + 1))
         return first.astype(np.int32), source.astype(np.int32), count
 
-    @cached_property
+    @_shared_property
     def successors(self) -> tuple[Int32Array, Int32Array]:
-        """Where states lead: (first [n + 1], state [m]), sorted by the state left; one's own self included."""
-        kinds = self.kinds
-        inside = kinds.next_state >= 0
+        """The successors of each state, itself included: (first [n + 1], state [m]), sorted by the state left."""
+        unique = self.unique_transitions
+        inside = unique.next_state >= 0
         left, entered = np.divmod(
-            np.unique(kinds.state[inside] * self.n_states + kinds.next_state[inside]), self.n_states
+            np.unique(unique.state[inside] * self.n_states + unique.next_state[inside]), self.n_states
         )
         first = np.searchsorted(left, np.arange(self.n_states + 1))
         return first.astype(np.int32), entered.astype(np.int32)
 
+    @_shared_property
+    def _by_state(self) -> tuple[IntArray, IntArray]:
+        """The transitions of each state: (first [n + 1], transition [size])."""
+        return np.concatenate([[0], np.cumsum(self.visits)]), np.argsort(self.state, kind="stable")
+
+    def transitions_of(self, state: int) -> IntArray:
+        """Return the numbers of the transitions out of one state, in the order they happened."""
+        first, transition = self._by_state
+        return transition[first[state] : first[state + 1]]
+
     @cached_property
     def smallest_reward(self) -> float:
-        """The smallest reward in the data, which some learners impute."""
+        """The smallest reward in the data."""
         return float(self._rewards().min())
 
     def reveal(self, labels: BoolArray) -> FloatArray:
@@ -210,13 +302,27 @@ class OfflineDataset:
             )
         return np.where(labels[self.state], self._rewards(), np.nan)
 
+    def states_with_rewards(self, rewards: FloatArray) -> BoolArray:
+        """Return the states [n] with at least one known reward among ``rewards`` [size], NaN where unknown.
+
+        Raises:
+            DatasetError: the rewards do not belong to this dataset.
+        """
+        if rewards.shape != (len(self),):
+            raise DatasetError(f"rewards must have shape ({len(self)},), one per transition, not {rewards.shape}")
+        known = np.zeros(self.n_states, bool)
+        known[self.state[~np.isnan(rewards)]] = True
+        return known
+
     def numbers(self, ids: ArrayLike) -> IntArray:
         """Return the state numbers of ids.
 
         Raises:
             UnknownStateError: an id that is not among the dataset's states.
         """
-        wanted = np.atleast_1d(np.asarray(ids))
+        wanted = np.atleast_1d(as_array("ids", ids, UnknownStateError))
+        if wanted.ndim != 1:
+            raise UnknownStateError(f"ids must be one id or a list of ids, not an array of shape {wanted.shape}")
         if len(wanted) == 0:
             return np.empty(0, np.int64)
         same_kind = (wanted.dtype.kind == "U") == (self.ids.dtype.kind == "U") and wanted.dtype.kind in "iuU"
@@ -249,9 +355,9 @@ class OfflineDataset:
         }
         if self.hidden_reward is not None:
             columns["hidden_reward"] = self.hidden_reward
-        if self.pictures is not None:
-            columns["pictures"] = self.pictures.words
-            columns["picture_shape"] = np.array([*self.pictures.shape, self.pictures.salt])
+        if self.images is not None:
+            columns["images"] = self.images.words
+            columns["image_shape"] = np.array([*self.images.shape, self.images.salt])
         return columns
 
     def _rewards(self) -> FloatArray:
@@ -261,109 +367,39 @@ class OfflineDataset:
 
 
 @dataclass(frozen=True, eq=False)
-class TransitionKinds:
-    """Distinct transitions (state, action, next state) of a dataset."""
+class UniqueTransitions:
+    """The distinct transitions (state, action, next state) of a dataset."""
 
-    kind: Int32Array
-    """[size] the kind of each transition."""
+    index: Int32Array
+    """[size] which of them each transition is."""
     state: IntArray
-    """[kinds]"""
+    """[unique]"""
     action: IntArray
-    """[kinds]"""
+    """[unique]"""
     next_state: IntArray
-    """[kinds] -1 for none."""
+    """[unique] -1 where there is none."""
     count: IntArray
-    """[kinds]"""
-    reward: FloatArray
-    """[kinds] mean reward."""
+    """[unique] how often each of them occurs."""
 
+    def mean_rewards(self, rewards: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mean known reward [unique] and the number of known rewards [unique] of each.
 
-def _mean_rewards(kind: NDArray[Any], count: IntArray, reward: FloatArray | None) -> FloatArray:
-    """Return the mean reward of each kind, free of summation error where all its rewards are the same."""
-    if reward is None:
-        return np.zeros(len(count))
-    sample = np.zeros(len(count))
-    sample[kind] = reward
-    noisy = np.zeros(len(count), bool)
-    noisy[kind[reward != sample[kind]]] = True
-    return np.where(noisy, np.bincount(kind, reward, len(count)) / count, sample)
+        The mean is free of summation error where all rewards of a transition are the same; it is 0 where none is known.
 
-
-def from_arrays(
-    states: ArrayLike,
-    actions: ArrayLike,
-    next_states: ArrayLike,
-    ends: ArrayLike,
-    rewards: ArrayLike | None = None,
-    *,
-    truncated: ArrayLike | None = None,
-    n_actions: int | None = None,
-    world: TabularWorld | None = None,
-) -> OfflineDataset:
-    """Make a dataset from own arrays, transition by transition in the order they happened.
-
-    An episode is also taken to be cut wherever a transition does not go on where the one before it led.
-
-    Args:
-        states: [size] id of the state acted in: integers or strings.
-        actions: [size] action, 0..n_actions-1.
-        next_states: [size] id of the state entered; of no meaning where the episode ended.
-        ends: [size] whether the transition ended the episode.
-        rewards: [size] optional rewards, hidden until their state is labelled.
-        truncated: [size] optional: whether the episode was cut after the transition.
-        n_actions: number of actions; the world's, or the largest taken plus 1, if left out.
-        world: number the states as this world does, instead of by the unique ids of the data.
-
-    Raises:
-        DatasetError: the arrays do not fit together.
-        UnknownStateError: a state that ``world`` has not got.
-    """
-    s, following, a = _plain("states", states), _plain("next_states", next_states), _plain("actions", actions)
-    if {s.dtype.kind, following.dtype.kind} not in ({"i"}, {"u"}, {"i", "u"}, {"U"}):
-        raise DatasetError(f"state ids must be integers or strings, all alike, not {s.dtype} and {following.dtype}")
-    if a.dtype.kind not in "iu":
-        raise DatasetError(f"actions must be integers, not {a.dtype}")
-    ended = truth_values("ends", ends, DatasetError)
-    cut = np.zeros(len(s), bool) if truncated is None else truth_values("truncated", truncated, DatasetError).copy()
-    if s.ndim != 1 or len({x.shape for x in (s, a, following, ended, cut)}) != 1:
-        raise DatasetError("states, actions, next_states, ends and truncated must be one-dimensional and equally long")
-    if len(s) == 0:
-        raise DatasetError("the dataset is empty: it needs at least one transition")
-    ids = np.unique(s) if world is None else world.ids
-    if n_actions is None:
-        n_actions = int(a.max()) + 1 if world is None else world.n_actions
-    check_int("n_actions", n_actions, 1, 2**31 - 1, DatasetError)
-    if a.min() < 0 or a.max() >= n_actions:
-        raise DatasetError(f"actions must lie in 0..{n_actions - 1}")
-    jump = np.append(following[:-1] != s[1:], True)
-    cut |= jump & ~ended
-    columns = {name: ids_to_numbers(ids, column) for name, column in (("state", s), ("next", following))}
-    if (columns["state"] < 0).any():
-        raise UnknownStateError(f"the world has no state {s[columns['state'] < 0][0]}")
-    lost = (columns["next"] < 0) & ~ended
-    if world is not None and lost.any():
-        raise UnknownStateError(f"the world has no state {following[lost][0]}")
-    return OfflineDataset(
-        ids=ids,
-        n_actions=int(n_actions),
-        state=columns["state"],
-        action=a.astype(np.int32),
-        next_state=np.where(ended, np.int32(-1), columns["next"]),
-        terminated=ended,
-        truncated=cut & ~ended,
-        episode_start=np.concatenate([[True], (ended | cut)[:-1]]),
-        hidden_reward=None if rewards is None else np.asarray(rewards, np.float64),
-        spec={"source": "arrays"}
-        | ({} if world is None else {"world": world.name, "world_fingerprint": world.fingerprint}),
-    )
-
-
-def _plain(name: str, column: ArrayLike) -> NDArray[Any]:
-    """Return a column as an array; one of Python strings becomes an array of strings."""
-    found = as_array(name, column, DatasetError)
-    if found.dtype == object and all(isinstance(entry, str) for entry in found.ravel()):
-        found = found.astype(str)
-    return found
+        Args:
+            rewards: [size] rewards, NaN where unknown.
+        """
+        known = ~np.isnan(rewards)
+        index, count = self.index, self.count
+        if not known.all():
+            index, rewards = index[known], rewards[known]
+            count = np.bincount(index, minlength=len(self.count))
+        sample = np.zeros(len(count))
+        sample[index] = rewards
+        noisy = np.zeros(len(count), bool)
+        noisy[index[rewards != sample[index]]] = True
+        mean = np.bincount(index, rewards, len(count)) / np.maximum(count, 1)
+        return np.where(noisy, mean, sample), count.astype(np.float64)
 
 
 def ids_to_numbers(ids: NDArray[Any], column: NDArray[Any]) -> Int32Array:

@@ -1,4 +1,4 @@
-"""Picture states: packed to bits, told apart by a 64-bit hash, and found again by looking."""
+"""Image states: packed to bits, told apart by a 64-bit hash, and found again by looking."""
 
 from dataclasses import dataclass
 
@@ -10,45 +10,45 @@ from selectenv.kernels.network.packed_images import find_rows, first_mismatch, h
 from selectenv.typing import BoolArray, Int32Array, IntArray, UintArray
 
 SALTS = 8
-"""Hashes to try: two different pictures of the same hash are a matter of one in ten million million datasets."""
+"""Hashes to try: two different images of the same hash are a matter of one in ten million million datasets."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pictures:
-    """The picture of each state of a dataset, by its number."""
+class Images:
+    """The image of each state of a dataset, by its number."""
 
     words: UintArray
     """[n, words] packed bits, sorted by hash."""
     shape: tuple[int, ...]
-    """Of one picture: rows, columns, channels."""
+    """Of one image: rows, columns, channels."""
     salt: int = 0
     """Which hash tells them apart."""
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not hold such pictures."""
+        """Refuse arrays that do not hold such images."""
         width = -(-int(np.prod(self.shape)) // 64)
         if self.words.dtype != np.uint64 or self.words.ndim != 2 or self.words.shape[1] != width:
-            raise DatasetError(f"pictures of shape {self.shape} need {width} words of 64 bits each")
+            raise DatasetError(f"images of shape {self.shape} need {width} words of 64 bits each")
 
     def __len__(self) -> int:
-        """Return the number of pictures."""
+        """Return the number of images."""
         return len(self.words)
 
     def __getitem__(self, numbers: int | IntArray | slice) -> BoolArray:
-        """Return the pictures of states by number; a single number gives a single picture."""
+        """Return the images of states by number; a single number gives a single image."""
         if isinstance(numbers, int | np.integer):
-            picture: BoolArray = unpack(self.words[[numbers]], self.shape)[0]
-            return picture
+            image: BoolArray = unpack(self.words[[numbers]], self.shape)[0]
+            return image
         return unpack(self.words[numbers], self.shape)
 
-    def find(self, ids: IntArray, pictures: BoolArray) -> Int32Array:
-        """Return the numbers of pictures [count, *shape], -1 for those that are not among these.
+    def find(self, ids: IntArray, images: BoolArray) -> Int32Array:
+        """Return the numbers of images [count, *shape], -1 for those that are not among these.
 
         Args:
             ids: [n] the dataset's ids, which are the hashes.
-            pictures: what to look for.
+            images: what to look for.
         """
-        return find_rows(pack(pictures), np.uint64(self.salt), ids, self.words)
+        return find_rows(pack(images), np.uint64(self.salt), ids, self.words)
 
 
 def deduplicate(words: UintArray) -> tuple[IntArray, Int32Array, UintArray, int]:
@@ -68,7 +68,7 @@ def deduplicate(words: UintArray) -> tuple[IntArray, Int32Array, UintArray, int]
         known = words[place]
         if first_mismatch(words, number, known) < 0:
             return ids, number, known, salt
-    raise DatasetError(f"{SALTS} different hashes confuse pictures of this dataset")
+    raise DatasetError(f"{SALTS} different hashes confuse images of this dataset")
 
 
 def _distinct(hashes: IntArray) -> tuple[IntArray, IntArray, Int32Array]:

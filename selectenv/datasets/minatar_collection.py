@@ -1,25 +1,54 @@
-"""Collect a dataset from a MinAtar game with a mixture of its expert and chance."""
+"""Collecting data from a MinAtar game with a mixture of its expert and random actions."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from selectenv.checks import check_int, check_name, check_real
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.datasets.images import Pictures, deduplicate
+from selectenv.datasets.images import Images, deduplicate
 from selectenv.datasets.storage import cache_folder
-from selectenv.domains.minatar.experts import Expert
+from selectenv.domains.minatar.experts import Expert, load_expert
 from selectenv.domains.minatar.games import Games, MinAtarWorld, Moves, stream_keys
-from selectenv.domains.tabular.mixture import MIXTURES
 from selectenv.errors import DatasetError, OptionError
 from selectenv.io.resources import require_disk, require_memory
 from selectenv.kernels.network.packed_images import find_rows, pack
+from selectenv.options import MIXTURES, SCALES, DataOptions
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, Int32Array, IntArray, UintArray
 
-SCALES = {"laptop": 200_000, "paper": 1_000_000}
-"""Transitions of a dataset, by name; the published data have those of "paper"."""
 GAMES_AT_ONCE = 128
+
+
+def size(options: DataOptions) -> int:
+    """Return the number of transitions to collect.
+
+    Raises:
+        OptionError: both a scale and a size are given.
+    """
+    if options.scale is not None and options.dataset_size is not None:
+        raise OptionError("scale sets the dataset_size of MinAtar's data: give only one of them")
+    return SCALES[options.scale or "laptop"] if options.dataset_size is None else options.dataset_size
+
+
+def collection(world: MinAtarWorld, options: DataOptions) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
+    """Return the spec of the dataset that resolved options ask for, and the function that collects it."""
+    assert options.dataset_size is not None
+    assert options.expert_share is not None
+    assert options.mixture is not None
+    random_only = options.expert_share == 0 and options.mixture == "all"  # needs no expert
+    expert = None if random_only else load_expert(world, options.expert)
+    spec = play_spec(
+        world,
+        expert_share=options.expert_share,
+        mixture=options.mixture,
+        expert=expert,
+        size=options.dataset_size,
+        seed=options.dataset_seed,
+    )
+    return spec, partial(collect_play, world, spec, expert, to_cache=options.cache)
 
 
 def play_spec(
@@ -68,11 +97,11 @@ def collect_play(
 def require_room(world: MinAtarWorld, size: int, *, to_cache: bool) -> None:
     """Raise `ResourceError` unless there is room for so many transitions in memory and, if asked, in the cache."""
     bits = int(np.prod(world.shape))
-    picture, columns, sorting = 8 * -(-bits // 64), 23, 64
+    image, columns, sorting = 8 * -(-bits // 64), 23, 64
     what = f"collecting {size:,} transitions of {world.name}"
-    require_memory(size * (2 * picture + columns + sorting), what)
+    require_memory(size * (2 * image + columns + sorting), what)
     if to_cache:
-        require_disk(size * (picture + columns), cache_folder(), what)
+        require_disk(size * (image + columns), cache_folder(), what)
 
 
 def _mixed_actions(
@@ -87,7 +116,7 @@ def _mixed_actions(
     asked = np.flatnonzero(follow) if mixture == "all" else np.arange(count)
     action = other
     if len(asked):
-        wise = expert.actions(games.pictures[asked])
+        wise = expert.actions(games.images[asked])
         if mixture == "non-expert":
             wise = np.where(follow, wise, skip + (skip >= wise))
         action[asked] = wise
@@ -100,7 +129,7 @@ class _Record:
     def __init__(self, world: MinAtarWorld, count: int, steps: int) -> None:
         self.steps = steps
         shape = count, steps
-        self._pictures: UintArray = np.empty((*shape, -(-int(np.prod(world.shape)) // 64)), np.uint64)
+        self._images: UintArray = np.empty((*shape, -(-int(np.prod(world.shape)) // 64)), np.uint64)
         self._action = np.empty(shape, np.int32)
         self._reward = np.empty(shape)
         self._terminated, self._truncated = np.zeros(shape, bool), np.zeros(shape, bool)
@@ -108,33 +137,33 @@ class _Record:
 
     def before(self, step: int, games: Games, action: IntArray) -> None:
         """Note what the games look like and what is done."""
-        self._pictures[:, step], self._action[:, step] = pack(games.pictures), action
+        self._images[:, step], self._action[:, step] = pack(games.images), action
 
     def after(self, step: int, moves: Moves) -> None:
         """Note what came of it; what a cut episode would have gone on from is seen nowhere else."""
         self._reward[:, step], self._terminated[:, step], self._truncated[:, step] = moves[:3]
         self._note_cuts(step, moves.truncated, moves.entered)
 
-    def _note_cuts(self, step: int, cut: BoolArray, pictures: BoolArray) -> None:
+    def _note_cuts(self, step: int, cut: BoolArray, images: BoolArray) -> None:
         for game in np.flatnonzero(cut).tolist():
-            self._cut[game * self.steps + step] = pack(pictures[game : game + 1])[0]
+            self._cut[game * self.steps + step] = pack(images[game : game + 1])[0]
 
     def dataset(self, games: Games, spec: dict[str, Any]) -> OfflineDataset:
         """Return the transitions; where a game is left, its episode is cut."""
         size, world = spec["size"], games.world
         left = ~(self._terminated[:, -1] | self._truncated[:, -1])
-        self._note_cuts(self.steps - 1, left, games.pictures)
+        self._note_cuts(self.steps - 1, left, games.images)
         self._truncated[left, -1] = True
         action, reward = self._action.ravel()[:size], self._reward.ravel()[:size]
         terminated, truncated = self._terminated.ravel()[:size], self._truncated.ravel()[:size]
         truncated[-1] = not terminated[-1]  # the last game may be shorter
-        words = self._pictures.reshape(-1, self._pictures.shape[2])[:size]
+        words = self._images.reshape(-1, self._images.shape[2])[:size]
         ids, state, known, salt = deduplicate(words)
         following: Int32Array = np.append(state[1:], np.int32(-1))
         cuts = [at for at in self._cut if at < size]
         if cuts:
-            pictures = np.stack([self._cut[at] for at in cuts])
-            following[cuts] = find_rows(pictures, np.uint64(salt), ids, known)
+            images = np.stack([self._cut[at] for at in cuts])
+            following[cuts] = find_rows(images, np.uint64(salt), ids, known)
         following[terminated] = -1
         return OfflineDataset(
             ids=ids,
@@ -147,5 +176,5 @@ class _Record:
             episode_start=np.concatenate([[True], (terminated | truncated)[:-1]]),
             hidden_reward=reward,
             spec=spec,
-            pictures=Pictures(known, world.shape, salt),
+            images=Images(known, world.shape, salt),
         )

@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.datasets.images import Pictures
+from selectenv.datasets.images import Images
 from selectenv.errors import DatasetError, DatasetFileError
 from selectenv.io.atomic import whole_file
 
 FORMAT = "selectenv-dataset"
-VERSION = 1
+VERSION = 2
 ALIGNMENT = 64
 HEADER_BYTES = 1 << 16
 """More than the description of an array takes."""
@@ -74,15 +74,15 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             f"{os.fspath(path)!r} has format version {version}; this release reads version {VERSION}"
         )
     try:
-        pictures = None
-        if "pictures" in arrays:
-            *shape, salt = arrays.pop("picture_shape").tolist()
-            pictures = Pictures(arrays.pop("pictures"), tuple(shape), salt)
+        images = None
+        if "images" in arrays:
+            *shape, salt = arrays.pop("image_shape").tolist()
+            images = Images(arrays.pop("images"), tuple(shape), salt)
         dataset = OfflineDataset(
             n_actions=int(header["n_actions"]),
             hidden_reward=arrays.pop("hidden_reward", None),
             spec=header["spec"],
-            pictures=pictures,
+            images=images,
             **arrays,
         )
         intact = _digest(dataset) == digest

@@ -1,24 +1,56 @@
-"""Collect a dataset from a world with a mixture of its expert and chance."""
+"""Collecting data from a tabular world with a mixture of its expert and random actions."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from selectenv.checks import check_int, check_name, check_real
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.domains.tabular.mixture import EXPERTS, MIXTURES, expert_actions, mixture_policy
+from selectenv.domains.tabular.mixture import EXPERTS, expert_actions, mixture_policy
 from selectenv.domains.tabular.world import TabularWorld
-from selectenv.errors import DatasetError
+from selectenv.errors import DatasetError, OptionError
 from selectenv.kernels.tabular.sample import collect as collect_transitions
+from selectenv.options import MIXTURES, DataOptions
 from selectenv.streams import seed_word
 
 PUBLISHED_SIZE = 100_000
+Collect = Callable[[Any, DataOptions], tuple[dict[str, Any], Callable[[], OfflineDataset]]]
+"""World and options -> the spec of a dataset, and the function that collects it."""
+
+
+def size(options: DataOptions) -> int:
+    """Return the number of transitions to collect.
+
+    Raises:
+        OptionError: tabular worlds have no scale.
+    """
+    if options.scale is not None:
+        raise OptionError("scale sets the dataset_size of MinAtar's data; in tabular worlds give dataset_size itself")
+    return PUBLISHED_SIZE if options.dataset_size is None else options.dataset_size
+
+
+def collection(world: TabularWorld, options: DataOptions) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
+    """Return the spec of the dataset that resolved options ask for, and the function that collects it."""
+    assert options.dataset_size is not None
+    assert options.expert_share is not None
+    assert options.mixture is not None
+    spec = dataset_spec(
+        world,
+        expert_share=options.expert_share,
+        mixture=options.mixture,
+        expert=options.expert,
+        size=options.dataset_size,
+        seed=options.dataset_seed,
+    )
+    return spec, partial(collect, world, spec)
 
 
 def dataset_spec(
     world: TabularWorld, *, expert_share: float, mixture: str, expert: str, size: int, seed: int
 ) -> dict[str, Any]:
-    """Return what a dataset follows from, ready for JSON."""
+    """Return everything that determines a dataset, ready for JSON."""
     check_int("dataset_size", size, error=DatasetError)
     check_int("dataset_seed", seed, 0)
     check_real("expert_share", expert_share, "[0, 1]")
@@ -39,7 +71,7 @@ def collect(world: TabularWorld, spec: dict[str, Any]) -> OfflineDataset:
     """Collect the dataset of a `dataset_spec`: the same spec gives the same data."""
     policy = mixture_policy(expert_actions(world, spec["expert"]), spec["expert_share"], spec["mixture"])
     cumulative = np.cumsum(policy, axis=1)
-    cumulative[cumulative >= cumulative[:, -1:]] = 1.0  # also where only actions of probability 0 follow
+    cumulative[cumulative >= cumulative[:, -1:]] = 1.0  # also where only actions of probability 0 come after
     identity = (spec["world_fingerprint"], spec["expert_share"], spec["mixture"], spec["expert"], spec["size"])
     seed = np.array([seed_word(spec["seed"], "dataset", *identity)])
     state, action, next_state, reward, terminated, truncated = collect_transitions(

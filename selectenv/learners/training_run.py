@@ -1,4 +1,4 @@
-"""A training run of networks: batches that follow from the seed, checkpoints, and a stop when numbers run wild."""
+"""Training loop for neural learners: seeded mini-batches, checkpoints, divergence checks."""
 
 import os
 from collections.abc import Callable
@@ -15,30 +15,31 @@ from selectenv.kernels.network.backprop import Adam, new_pass
 from selectenv.kernels.network.cnn import HIDDEN, Layers, shapes, split
 from selectenv.kernels.network.patches import Patches, new_batch
 from selectenv.kernels.network.updates import Network, Rule, Transitions, cloning_updates, iql_updates
+from selectenv.policies import CloningPolicy, GreedyPolicy, ValuedPolicy
 from selectenv.streams import Identity, generator
 from selectenv.typing import FloatArray, IntArray
 
 STRETCH = 250
-"""Updates between two looks at a run; batches are drawn for so many at a time."""
+"""Updates between two checks of a run; mini-batches are drawn for this many updates at a time."""
 CHECKPOINT_EVERY = 10 * STRETCH
 VERSION = 1
-"""Raised when the same seed comes to give other weights: older checkpoints are then worth nothing."""
+"""Bump this when the same seed produces different weights: older checkpoints are then ignored."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How networks are trained; these are the laptop's."""
+    """Hyperparameters of training; the defaults are those of the "laptop" scale."""
 
     updates: int = 10_000
     rate: float = 1e-3
     """Learning rate of Adam."""
     target_step: float = 0.02
-    """How far target networks move towards their leaders, an update."""
+    """Share by which target networks move towards the online networks in one update."""
     expectile: float = 0.7
     batch: int = 256
 
     def __post_init__(self) -> None:
-        """Refuse what trains nothing."""
+        """Reject values that train nothing."""
         check_int("updates", self.updates)
         check_int("the size of a batch", self.batch)
         check_real("the learning rate", self.rate, "(0, inf)")
@@ -54,12 +55,16 @@ class Run(Protocol):
     """Networks in training."""
 
     networks: dict[str, Network]
-    """By name; what a checkpoint holds."""
+    """The networks by name, as a checkpoint holds them."""
     losses: FloatArray
-    """Means over the last updates."""
+    """Mean losses of the last updates."""
+
+    @property
+    def policy(self) -> ValuedPolicy:
+        """The policy of the networks as they are now."""
 
     def advance(self, chosen: IntArray, done: int) -> None:
-        """Make an update for each row of chosen transitions [updates, size], after ``done`` others."""
+        """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones."""
 
 
 def train(
@@ -76,19 +81,19 @@ def train(
     Args:
         run: fresh networks.
         pool: transitions to draw from, by number.
-        settings: how many updates, and of what size.
-        seed: of the batches.
-        *identity: of the run.
-        checkpoint: file to go on from and to write every so often; a finished run stays there too.
-        watch: looks at the run as it goes.
+        settings: the number of updates and the size of a batch.
+        seed: seed of the mini-batches.
+        *identity: identity of the run.
+        checkpoint: file to resume from and to write regularly; a finished run stays there too.
+        watch: called after every stretch of updates.
 
     Raises:
-        DivergedError: a loss is no finite number.
-        WeightsFileError: the checkpoint is damaged, or of another run.
+        DivergedError: a loss is not finite.
+        WeightsFileError: the checkpoint is damaged, or belongs to another run.
     """
     done = 0 if checkpoint is None or not checkpoint.exists() else restore(run, checkpoint)
     if done and watch is not None:
-        watch(done, run)  # who was interrupted while looking looks again
+        watch(done, run)  # repeat the callback that was interrupted
     while done < settings.updates:
         count = min(STRETCH, settings.updates - done)
         draw = generator(seed, *identity, "batches", done)
@@ -97,8 +102,8 @@ def train(
         weights = (network.flat for network in run.networks.values())
         if not np.isfinite(run.losses).all() or not all(np.isfinite(flat).all() for flat in weights):
             raise DivergedError(
-                f"training ran wild before update {done:,}: losses {run.losses}; a smaller learning rate than "
-                f"{settings.rate:g} may help, and rewards of moderate size"
+                f"training diverged before update {done:,}: losses {run.losses}; a smaller learning rate than "
+                f"{settings.rate:g} or rewards of moderate size may help"
             )
         if checkpoint is not None and (done % CHECKPOINT_EVERY == 0 or done == settings.updates):
             save_run(run, checkpoint, done, finished=done == settings.updates)
@@ -107,7 +112,7 @@ def train(
 
 
 def save_run(run: Run, path: Path, done: int, *, finished: bool) -> None:
-    """Write a run to a file, whole or not at all; a finished one needs no memory of its optimiser."""
+    """Write a run to a file atomically; a finished run needs no optimiser state."""
     arrays = {f"{name}.flat": network.flat for name, network in run.networks.items()}
     if not finished:
         for name, network in run.networks.items():
@@ -117,7 +122,7 @@ def save_run(run: Run, path: Path, done: int, *, finished: bool) -> None:
 
 
 def restore(run: Run, path: str | os.PathLike[str]) -> int:
-    """Set fresh networks to where a file stopped; return the updates made."""
+    """Set fresh networks to the state of a checkpoint; return the number of updates made."""
     arrays, card = load_weights(path)
     try:
         if card["run"] != type(run).__name__:
@@ -131,11 +136,11 @@ def restore(run: Run, path: str | os.PathLike[str]) -> int:
                 into[:] = found
         return int(card["done"])
     except (KeyError, ValueError, TypeError) as error:
-        raise WeightsFileError(f"{os.fspath(path)!r} is no checkpoint of this training run ({error})") from None
+        raise WeightsFileError(f"{os.fspath(path)!r} is not a checkpoint of this training run ({error})") from None
 
 
 def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Network:
-    """Return a network to be trained; weights are drawn as is usual, uniformly within 1 / sqrt(inputs) of zero."""
+    """Return a fresh network; weights are drawn uniformly within 1 / sqrt(inputs) of zero, as is usual."""
     flat = np.empty(sum(int(np.prod(shape)) for shape in shapes(channels, outputs)), np.float32)
     layers = split(flat, channels, outputs)
     inputs = (9 * channels, 9 * channels, int(np.prod(layers.hidden.shape[:3])), int(np.prod(layers.hidden.shape[:3])))
@@ -148,7 +153,7 @@ def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Networ
 
 
 def _target(leader: Network, channels: int, outputs: int) -> Network:
-    """Return a network that starts as its leader and has no gradient of its own."""
+    """Return a target network that starts as a copy of its online network and has no gradient."""
     flat, nothing = leader.flat.copy(), np.zeros(0, np.float32)
     layers = split(flat, channels, outputs)
     return Network(flat, layers, nothing, layers, Adam(nothing, nothing))
@@ -158,9 +163,15 @@ class IqlRun:
     """Implicit Q-learning: two action values, their targets, and the value."""
 
     def __init__(
-        self, data: Transitions, patches: Patches, channels: int, n_actions: int, gamma: float, settings: Settings,
+        self,
+        data: Transitions,
+        patches: Patches,
+        channels: int,
+        n_actions: int,
+        gamma: float,
+        settings: Settings,
         rng: np.random.Generator,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Prepare fresh networks, drawn from ``rng``."""
         self._data, self._patches = data, patches
         first, second = new_network(channels, n_actions, rng), new_network(channels, n_actions, rng)
@@ -168,34 +179,55 @@ class IqlRun:
         self._targets = _target(first, channels, n_actions), _target(second, channels, n_actions)
         self._leaders = first, second
         self.networks = {
-            "first": first, "second": second, "value": self._value, "first target": self._targets[0],
+            "first": first,
+            "second": second,
+            "value": self._value,
+            "first target": self._targets[0],
             "second target": self._targets[1],
-        }  # fmt: skip
+        }
         self._batches = new_batch(settings.batch, patches), new_batch(settings.batch, patches)
         self._passes = new_pass(settings.batch, first.layers), new_pass(settings.batch, self._value.layers)
         self._rule = Rule(gamma, settings.expectile, settings.rate, settings.target_step)
         self.losses = np.zeros(2)
 
     @property
+    def policy(self) -> GreedyPolicy:
+        """The greedy policy of the networks as they are now."""
+        return GreedyPolicy(self.action_values)
+
+    @property
     def action_values(self) -> tuple[Layers, Layers]:
-        """The two networks that say what actions are worth."""
+        """The two action-value networks."""
         return self._leaders[0].layers, self._leaders[1].layers
 
     def advance(self, chosen: IntArray, done: int) -> None:
-        """Make an update for each row of chosen transitions [updates, size], after ``done`` others."""
+        """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones."""
         self.losses = iql_updates(
-            *self._leaders, self._value, self._targets, self._data, chosen, done, self._rule, self._patches,
-            self._batches, self._passes,
-        )  # fmt: skip
+            *self._leaders,
+            self._value,
+            self._targets,
+            self._data,
+            chosen,
+            done,
+            self._rule,
+            self._patches,
+            self._batches,
+            self._passes,
+        )
 
 
 class CloningRun:
     """Behaviour cloning: one network whose outputs are logits of the data's actions."""
 
     def __init__(
-        self, data: Transitions, patches: Patches, channels: int, n_actions: int, settings: Settings,
+        self,
+        data: Transitions,
+        patches: Patches,
+        channels: int,
+        n_actions: int,
+        settings: Settings,
         rng: np.random.Generator,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Prepare a fresh network, drawn from ``rng``."""
         self._data, self._patches, self._rate = data, patches, settings.rate
         self._network = new_network(channels, n_actions, rng)
@@ -204,13 +236,21 @@ class CloningRun:
         self._pass = new_pass(settings.batch, self._network.layers)
         self.losses = np.zeros(1)
 
+    most_likely = False
+    """Whether the policy takes the most likely action instead of sampling one."""
+
+    @property
+    def policy(self) -> CloningPolicy:
+        """The policy of the network as it is now."""
+        return CloningPolicy(self.logits, self.most_likely)
+
     @property
     def logits(self) -> Layers:
         """The network."""
         return self._network.layers
 
     def advance(self, chosen: IntArray, done: int) -> None:
-        """Make an update for each row of chosen transitions [updates, size], after ``done`` others."""
+        """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones."""
         self.losses = cloning_updates(
             self._network, self._data, chosen, done, self._rate, self._patches, self._batch, self._pass
         )

@@ -1,4 +1,4 @@
-"""Picture states as people see them: one colour, or one letter, a channel."""
+"""Image states as people see them: one colour, or one letter, a channel."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, ByteArray, IntArray
 
 SHOWN = 24
-"""Pictures drawn of a selection: the first ones that were labelled."""
+"""Images drawn of a selection: the first ones that were labelled."""
 IN_TEXT = 6
 COLUMNS = 8
 PALETTE = np.array(
@@ -19,18 +19,18 @@ PALETTE = np.array(
 LETTERS = np.array(list(".ABCDEFGHIJ"))
 
 
-def layers(pictures: BoolArray) -> IntArray:
+def layers(images: BoolArray) -> IntArray:
     """Return which layer shows in each cell [..., rows, columns]: the first that is set, counted from 1; 0 for none.
 
     MinAtar's first layers are the player and what moves, the last ones what stands behind.
     """
-    shown: IntArray = np.where(pictures.any(axis=-1), pictures.argmax(axis=-1) + 1, 0)
+    shown: IntArray = np.where(images.any(axis=-1), images.argmax(axis=-1) + 1, 0)
     return shown
 
 
-def colours(pictures: BoolArray) -> ByteArray:
-    """Return pictures [..., rows, columns, channels] as RGB [..., rows, columns, 3]."""
-    return PALETTE[layers(pictures)]
+def colours(images: BoolArray) -> ByteArray:
+    """Return images [..., rows, columns, channels] as RGB [..., rows, columns, 3]."""
+    return PALETTE[layers(images)]
 
 
 def first_labelled(labelled_at: IntArray, count: int) -> IntArray:
@@ -40,23 +40,23 @@ def first_labelled(labelled_at: IntArray, count: int) -> IntArray:
 
 
 def mosaic(problem: SelectionProblem, states: IntArray, columns: int = COLUMNS) -> ByteArray:
-    """Return the pictures of some states side by side, row by row, as one RGB picture."""
-    assert problem.dataset.pictures is not None
-    pictures = colours(problem.dataset.pictures[states])
-    rows, side = max(1, -(-len(states) // columns)), pictures.shape[1] + 1
+    """Return the images of some states side by side, row by row, as one RGB image."""
+    assert problem.dataset.images is not None
+    images = colours(problem.dataset.images[states])
+    rows, side = max(1, -(-len(states) // columns)), images.shape[1] + 1
     sheet = np.full((rows * side - 1, columns * side - 1, 3), 255, np.uint8)
-    for i, picture in enumerate(pictures):
+    for i, image in enumerate(images):
         top, left = i // columns * side, i % columns * side
-        sheet[top : top + side - 1, left : left + side - 1] = picture
+        sheet[top : top + side - 1, left : left + side - 1] = image
     return sheet
 
 
 def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
-    """Return the first pictures that were labelled, side by side, a letter a channel."""
-    assert problem.dataset.pictures is not None
+    """Return the first images that were labelled, side by side, a letter a channel."""
+    assert problem.dataset.images is not None
     states = first_labelled(labelled_at, IN_TEXT)
     spent = int((labelled_at > 0).sum())
     lines = [f"{spent} of {problem.n_states} states labelled, budget {budget}" + (", the first ones:" if spent else "")]
-    shown = [["".join(row) for row in LETTERS[layers(picture)]] for picture in problem.dataset.pictures[states]]
+    shown = [["".join(row) for row in LETTERS[layers(image)]] for image in problem.dataset.images[states]]
     lines += ["  ".join(row) for row in zip(*shown, strict=True)]
     return "\n".join(lines) + "\n"

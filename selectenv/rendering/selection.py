@@ -7,6 +7,7 @@ import numpy as np
 
 from selectenv.domains.layout import Layout
 from selectenv.errors import MissingExtraError
+from selectenv.learners.base import FitResult
 from selectenv.problem import SelectionProblem
 from selectenv.rendering import frames
 from selectenv.typing import ByteArray, FloatArray, IntArray
@@ -29,7 +30,7 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
     in a state without a label, "?" a state where it does not care, "-" a state the data never saw. Below them are the
     learned values, in tenths of the largest. Where states are pictures, the first ones that were labelled are shown.
     """
-    if problem.dataset.pictures is not None:
+    if problem.dataset.images is not None:
         return frames.text(problem, labelled_at, budget)
     layout = problem.layout
     learned = _learned(problem, labelled_at)
@@ -40,7 +41,7 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
         elif not problem.dataset.labelable[s]:
             cells[x, y] = "-"
         else:
-            cells[x, y] = _action_letter(layout, learned.policy[s])
+            cells[x, y] = _action_letter(layout, learned.table[s])
     marks = {(x, y): MARK_LETTERS[kind] for x, y, kind in layout.marks}
     largest = float(np.abs(learned.values).max())
     tenths = {
@@ -81,7 +82,7 @@ def pixels(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> Byt
 def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> "Figure":
     """Return the selection as a Matplotlib figure of its own."""
     spans = (
-        np.array([8.0, 4.0]) if problem.dataset.pictures is not None else np.ptp(_extent(problem.layout), axis=0) + 1.2
+        np.array([8.0, 4.0]) if problem.dataset.images is not None else np.ptp(_extent(problem.layout), axis=0) + 1.2
     )
     height = float(np.clip(WIDTH * spans[1] / spans[0], 2.0, WIDTH)) + 0.5
     figure: Figure = _matplotlib("figure").Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
@@ -95,7 +96,7 @@ def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: 
 
     Where states are pictures, the first ones that were labelled are drawn instead, row by row.
     """
-    if problem.dataset.pictures is not None:
+    if problem.dataset.images is not None:
         axes.imshow(frames.mosaic(problem, frames.first_labelled(labelled_at, frames.SHOWN)), interpolation="nearest")
         axes.axis("off")
         axes.set_title(title, fontsize=9)
@@ -105,7 +106,7 @@ def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: 
     largest = float(np.abs(learned.values).max()) or 1.0
     size = 0.46 if layout.kind == "grid" else 0.34
     if layout.edges is not None:
-        _draw_edges(axes, layout, learned.policy)
+        _draw_edges(axes, layout, learned.table)
     patches = _matplotlib("patches")
     for s, (x, y) in enumerate(layout.positions):
         seen = bool(problem.dataset.labelable[s])
@@ -127,7 +128,7 @@ def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: 
                 x, y, str(labelled_at[s]), ha="center", va="center", fontsize=8, fontweight="bold", color=ink, zorder=3
             )
         elif layout.arrows:
-            _draw_arrows(axes, layout, (x, y), learned.policy[s])
+            _draw_arrows(axes, layout, (x, y), learned.table[s])
     for x, y, kind in layout.marks:
         axes.add_patch(patches.Rectangle((x - size, y - size), 2 * size, 2 * size, facecolor=MARK_COLOURS[kind]))
         axes.text(
@@ -165,8 +166,8 @@ def _draw_arrows(axes: "Axes", layout: Layout, at: tuple[float, float], shares: 
             )
 
 
-def _learned(problem: SelectionProblem, labelled_at: IntArray) -> Any:
-    return problem.learn(labelled_at > 0 if problem.dataset.has_rewards else np.zeros(problem.n_states, bool))
+def _learned(problem: SelectionProblem, labelled_at: IntArray) -> FitResult:
+    return problem.learn((labelled_at > 0) & problem.dataset.revealable)
 
 
 def _action_letter(layout: Layout, shares: FloatArray) -> str:

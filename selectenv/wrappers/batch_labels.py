@@ -8,8 +8,9 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from selectenv.checks import as_array, check_int
-from selectenv.env import Observation, RewardSelectionEnv
+from selectenv.env import RewardSelectionEnv
 from selectenv.errors import ActionError, OptionError
+from selectenv.observation import Observation
 from selectenv.typing import BoolArray
 
 

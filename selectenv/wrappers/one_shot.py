@@ -8,8 +8,8 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from selectenv.checks import as_array
-from selectenv.env import Observation
 from selectenv.errors import ActionError, EpisodeError
+from selectenv.observation import Observation
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.wrappers.batch_labels import selection_env
 

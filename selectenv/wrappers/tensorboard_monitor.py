@@ -9,8 +9,8 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from selectenv.checks import check_int
-from selectenv.env import Observation
 from selectenv.io.event_log import EventLog, require_tensorboard
+from selectenv.observation import Observation
 from selectenv.typing import BoolArray
 from selectenv.wrappers.batch_labels import selection_env
 
@@ -88,7 +88,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         """Return performance and gap of the labels so far; nothing where there is nothing to measure with."""
         if not self._selection.problem.has_performance:
             return {}
-        problem = self._selection.problem.view()  # counts of its own
+        problem = self._selection.problem.with_calls()  # evaluations by the monitor are not counted
         value = problem.score(self._selection.labelled_at > 0)
         return {f"{group}/performance": value, f"{group}/gap": problem.score(problem.dataset.labelable) - value}
 

@@ -21,7 +21,7 @@ QUICK = {
     "ppo": TINY_PPO,
     "dqn": {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"learning_starts": 4, "batch_size": 4}},
 }
-TRAINED = [name for name, (kind, _) in agents.AGENTS.items() if issubclass(kind, agents.TrainedAgent)]
+TRAINED = [name for name, (kind, _) in agents.AGENTS.items() if issubclass(kind, agents.SearchAgent)]
 
 
 def make_trained(name, env, seed=0):

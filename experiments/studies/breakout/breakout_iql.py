@@ -14,7 +14,7 @@ from experiments.engine.cell import Cell, Result
 from experiments.engine.study import Row
 from experiments.studies.game_episodes import HEURISTICS, figures_by_cell, game_rows, played
 from experiments.studies.minatar.network_cells import FEW, OPEN, heuristic_cells, network_cell, network_study
-from selectenv.datasets.minatar_collection import SCALES
+from selectenv.options import SCALES
 
 NAME, WORLD = "breakout-iql", "Breakout"
 CHOSEN_BY_TABLE = (*(name for name in HEURISTICS if name not in (*OPEN, "guided")), "es-1000")

@@ -8,7 +8,8 @@ from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.study import Row, Study
 from experiments.protocol.published import published
 from experiments.studies.game_episodes import SCALES, expert_mark, game_problem, mean_of, percent, verdict_of
-from selectenv.env import RewardSelectionEnv, number_of_labels
+from selectenv.budget import number_of_labels
+from selectenv.env import RewardSelectionEnv
 from selectenv.streams import generator
 
 NAME, WORLD = "breakout-rewards", "Breakout"

@@ -23,8 +23,9 @@ from experiments.studies.game_episodes import (
     percent,
     played,
 )  # fmt: skip
-from selectenv.env import RewardSelectionEnv, number_of_labels
-from selectenv.registration import MINATAR
+from selectenv.budget import number_of_labels
+from selectenv.env import RewardSelectionEnv
+from selectenv.worlds import GAME_DEFAULTS
 
 NAME, WORLD = "breakout-trained", "Breakout"
 SEARCHES = ("es-1000", "guided")
@@ -54,7 +55,7 @@ def run_cell(cell: Cell) -> list[Record]:
     if cell.strategy == "full labels":
         chosen, asked = task.dataset.labelable.nonzero()[0], 0
     else:
-        env = RewardSelectionEnv(task, labels, labels_per_refit=MINATAR.labels_per_refit)
+        env = RewardSelectionEnv(task, labels, labels_per_refit=GAME_DEFAULTS.labels_per_refit)
         agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
         agent.train(env, cell.seed)
         episode = agents.play(env, agent, cell.seed)

@@ -20,12 +20,12 @@ from experiments.studies.minatar.network_cells import (
     network_cell,
     network_study,
 )
-from selectenv.datasets.minatar_collection import SCALES
+from selectenv.options import SCALES
 
 NAME, WORLD, SHARE = "minatar-cost", "Seaquest", 0.60
 SEARCHES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
-    "laptop": (("best-of", {"m": 4}),),
-    "paper": (("es-1000", {"k": 10, "m": 100}),),
+    "laptop": (("best-of", {"max_evaluations": 4}),),
+    "paper": (("es-1000", {"iterations": 10, "population": 100}),),
 }
 SEARCH_SEEDS = 1
 

@@ -22,8 +22,8 @@ from experiments.studies.minatar.network_cells import (
     network_study,
     of_game,
 )
-from selectenv.datasets.minatar_collection import SCALES
 from selectenv.domains.minatar.games import GAMES
+from selectenv.options import SCALES
 
 NAME = "minatar-trained"
 

@@ -4,6 +4,7 @@ A cell belongs to the pool and not to a study, so that no study trains again wha
 """
 
 import json
+import math
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,16 +28,18 @@ from experiments.studies.game_episodes import (
     game_problem,
     percent,
 )
+from selectenv.budget import number_of_labels
 from selectenv.datasets.storage import cache_folder
 from selectenv.domains.minatar.games import GAMES
-from selectenv.env import RewardSelectionEnv, number_of_labels
-from selectenv.evaluation.evaluator import Evaluator, GameReturns
+from selectenv.env import RewardSelectionEnv
+from selectenv.evaluation import Evaluator
 from selectenv.io.atomic import whole_file
-from selectenv.learners import PictureLearner, make_learner
-from selectenv.learners.training_run import STRETCH, CloningRun, IqlRun, Run
-from selectenv.policies import CloningPlayer, GreedyPlayer
+from selectenv.learners import make_learner
+from selectenv.learners.training_run import STRETCH, Run
+from selectenv.policies import PolicyList
 from selectenv.problem import SelectionProblem
-from selectenv.registration import WORLDS
+from selectenv.typing import IntArray
+from selectenv.worlds import WORLDS
 
 POOL = "minatar-networks"
 SEEDS = 3
@@ -48,6 +51,8 @@ CURVE = 10
 """Points of a learning curve."""
 REASON = "another expert; at the laptop's scale a fifth of the data and fewer, larger updates"
 """Why published figures may differ."""
+WITH_TABLE = "Breakout"
+"""The game in which an exact table learns as well, so that both can be compared."""
 FEW = (0.15, 0.30, 0.60)
 """Budgets that are run first."""
 CLOSED = {"laptop": {"refit": 0.15, "reach": 0.60}, "paper": {"refit": 0.025, "reach": 0.90}}
@@ -87,93 +92,99 @@ def network_cell(game: str, strategy: str, seed: int, scale: str, **settings: An
 
 
 def run_network_cell(cell: Cell) -> list[Record]:
-    """Choose labels, train and play; training runs are kept until the cell is done."""
+    """Choose labels, train and evaluate; checkpoints are kept until the cell is done."""
     folder = TRAINING / cell.key
-    shared = game_problem(cell)
-    assert isinstance(shared.learner, PictureLearner)
-    folder.mkdir(parents=True, exist_ok=True)
-    task = SelectionProblem(shared.dataset, replace(shared.learner, checkpoints=folder), shared.evaluator)
+    task = game_problem(cell, checkpoints=str(folder))
     if cell.strategy in YARDSTICKS:
-        curve = _Curve(task, folder / "curve.json")
-        records = [_record(task, np.flatnonzero(task.dataset.labelable), ""), *curve.points]
+        records = _run_yardstick(task, folder)
     elif cell.strategy == "best-of":
-        records = _best_of(cell, task)
+        records = _run_best_of(cell, task)
     elif "share" in cell.settings:
-        share = cell.settings["share"]
-        labels = number_of_labels(share, task.n_states)
-        chooser: SelectionProblem = task
-        refit: float = labels + 1  # what such a strategy chooses does not depend on what is learned
-        if "chooser" in cell.settings:
-            chooser, refit = game_problem(replace(cell, settings={"problem": cell.settings["chooser"]})), 0.02
-        agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}), **cell.settings.get("search", {}))
-        env = RewardSelectionEnv(chooser, labels, labels_per_refit=refit)
-        agent.train(env, cell.seed)
-        episode = agents.play(env, agent, cell.seed)
-        records = [{**_record(task, episode.labels, percent(share)), "asked": episode.asked}]
+        records = _run_open_loop(cell, task)
     else:
-        unit = number_of_labels(cell.settings["refit"], task.n_states)
-        shares = [share for share in SHARES if share <= cell.settings["reach"]]
-        budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
-        env = RewardSelectionEnv(task, budgets[shares[-1]], labels_per_refit=unit)
-        agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
-        chosen = agents.play(env, agent, cell.seed).labels
-        records = [_record(task, chosen[:labels], percent(share)) for share, labels in budgets.items()]
+        records = _run_closed_loop(cell, task)
     shutil.rmtree(folder, ignore_errors=True)
     return records
 
 
-def _best_of(cell: Cell, task: SelectionProblem) -> list[Record]:
-    """Try sets drawn by visitation; record the best of the first 2, 4, ... also on episodes that chose nothing."""
+def _run_yardstick(task: SelectionProblem, folder: Path) -> list[Record]:
+    """Label everything, and record the learning curve."""
+    curve = _Curve(task, folder / "curve.json")
+    return [_record(task, np.flatnonzero(task.dataset.labelable), ""), *curve.points]
+
+
+def _run_open_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
+    """Play a strategy whose labels do not depend on the network, at one budget."""
+    share = cell.settings["share"]
+    labels = number_of_labels(share, task.n_states)
+    chooser: SelectionProblem = task
+    refit: float = labels + 1  # the labels of such a strategy do not depend on what is learned
+    if "chooser" in cell.settings:
+        chooser, refit = game_problem(replace(cell, settings={"problem": cell.settings["chooser"]})), 0.02
+    agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}), **cell.settings.get("search", {}))
+    env = RewardSelectionEnv(chooser, labels, labels_per_refit=refit)
+    agent.train(env, cell.seed)
+    episode = agents.play(env, agent, cell.seed)
+    return [{**_record(task, episode.labels, percent(share)), "asked": episode.asked}]
+
+
+def _run_closed_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
+    """Play a strategy that uses what the network has learned, and score it at every budget on the way."""
+    unit = number_of_labels(cell.settings["refit"], task.n_states)
+    shares = [share for share in SHARES if share <= cell.settings["reach"]]
+    budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
+    env = RewardSelectionEnv(task, budgets[shares[-1]], labels_per_refit=unit)
+    agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
+    agent.train(env, cell.seed)
+    chosen = agents.play(env, agent, cell.seed).labels
+    return [_record(task, chosen[:labels], percent(share)) for share, labels in budgets.items()]
+
+
+def _run_best_of(cell: Cell, task: SelectionProblem) -> list[Record]:
+    """Evaluate sets sampled by visitation; record the best of the first 2, 4, ... also on fresh episodes."""
     share = cell.settings["share"]
     env = RewardSelectionEnv(task, number_of_labels(share, task.n_states), labels_per_refit=task.n_states)
-    training = agents.Training(env, cell.seed)
-    sets = BestOf(m=cell.settings["search"]["m"]).draw(training)
-    returns = training.evaluate(sets)
-    engine = task.evaluator.engine
-    assert isinstance(engine, GameReturns)
-    fresh = Evaluator(GameReturns(engine.world, task.dataset, FRESH_EPISODES, FRESH_SEED))
-    assert isinstance(task.learner, PictureLearner)
+    search = agents.SearchTask(env, cell.seed)
+    sets = BestOf(**cell.settings["search"]).draw(search)
+    returns = search.evaluate(sets)
+    fresh = game_problem(cell, evaluation_seed=FRESH_SEED, rollouts=FRESH_EPISODES).evaluator
     records = []
     for calls in (2**k for k in range(1, len(sets).bit_length()) if 2**k <= len(sets)):
         best = int(returns[:calls].argmax())
-        lasting = fresh.player_return(task.learner.players(task.mask(sets[best])))
+        lasting = float(np.mean(fresh.returns(task.learn(sets[best]).batch)))
         records.append({**_record(task, sets[best], percent(share)), "asked": calls, "fresh": lasting})
     return records
 
 
 class _Curve:
-    """Plays networks as they are trained; what was noted before an interruption is kept beside the checkpoint."""
+    """Evaluates networks while they are trained; points recorded before an interruption are kept on disk."""
 
     def __init__(self, task: SelectionProblem, path: Path) -> None:
         """Watch the learner of ``task``."""
-        assert isinstance(task.learner, PictureLearner)
         self._path, self._task = path, task
-        self._every = max(1, task.learner.settings.updates // CURVE // STRETCH) * STRETCH
+        learner: Any = task.learner
+        self._updates = learner.settings.updates
+        self._every = max(1, self._updates // CURVE // STRETCH) * STRETCH
         self.points: list[Record] = json.loads(path.read_text()) if path.exists() else []
-        task.learner = replace(task.learner, watch=self._look)
+        task.learner = replace(learner, watch=self._evaluate)
 
-    def _look(self, done: int, run: Run) -> None:
-        learner = self._task.learner
-        assert isinstance(learner, PictureLearner)
-        due = done % self._every == 0 or done == learner.settings.updates
+    def _evaluate(self, done: int, run: Run) -> None:
+        due = done % self._every == 0 or done == self._updates
         if not due or any(point["updates"] == done for point in self.points):
             return
-        assert isinstance(run, IqlRun | CloningRun)
-        player = (
-            GreedyPlayer(run.action_values) if isinstance(run, IqlRun) else CloningPlayer(run.logits, learner.likeliest)
-        )
-        self.points.append({"updates": done, "curve": self._task.evaluator.player_return([player])})
+        value = float(self._task.evaluator.returns(PolicyList([run.policy]))[0])
+        self.points.append({"updates": done, "curve": value})
         with whole_file(self._path) as file:
             file.write(json.dumps(self.points).encode())
 
 
-def _record(task: SelectionProblem, chosen: Any, labels: str) -> Record:
+def _record(task: SelectionProblem, chosen: IntArray, labels: str) -> Record:
     data = task.dataset
-    assert data.hidden_reward is not None
+    rewards = data.all_rewards
     seen = np.isin(data.state, chosen)
     exact = {}
-    if cell_has_table(task):
-        table = SelectionProblem(data, make_learner(data), Evaluator(task.evaluator.engine))
+    if (data.spec.get("world"), task.learner.rule) == (WITH_TABLE, "uds"):
+        table = SelectionProblem(data, make_learner(), Evaluator(task.evaluator.engine))
         exact = {"exact": table.score(chosen)}
     return {
         **exact,
@@ -183,23 +194,15 @@ def _record(task: SelectionProblem, chosen: Any, labels: str) -> Record:
         "size": len(chosen),
         "states": task.n_states,
         "rewarding": int(rewarding_states(data).sum()),
-        "revealed": float(data.hidden_reward[seen].sum()) / (float(data.hidden_reward.sum()) or 1.0),
+        "revealed": float(rewards[seen].sum()) / (float(rewards.sum()) or 1.0),
         "first": task.states[chosen[:FIRST]].tolist(),
     }
-
-
-def cell_has_table(task: SelectionProblem) -> bool:
-    """Return whether a table serves as well, so that both can be asked: in Breakout, with labels to learn from."""
-    learner = task.learner
-    return (
-        isinstance(learner, PictureLearner) and learner.rule == "uds" and task.dataset.spec.get("world") == "Breakout"
-    )
 
 
 def training_runs(cell: Cell) -> int:
     """Return how many training runs a cell takes."""
     if "search" in cell.settings:
-        return int(cell.settings["search"].get("k", 1)) * int(cell.settings["search"]["m"])
+        return math.prod(cell.settings["search"].values())
     return round(cell.settings["reach"] / cell.settings["refit"]) if "refit" in cell.settings else 1
 
 
@@ -208,8 +211,7 @@ def cpu_hours(cells: Iterable[Cell]) -> float:
     total = 0.0
     for cell in cells:
         paper = cell.settings["problem"]["scale"] == "paper"
-        published = WORLDS[cell.world].published
-        updates = published.updates if paper else published.laptop_updates
+        updates = WORLDS[cell.world].defaults.learning.settings(cell.settings["problem"]["scale"], None).updates
         share = 0.2 if cell.strategy in LEARNER else 1.0
         runs = training_runs(cell)
         total += runs * updates * share * SECONDS[cell.world]

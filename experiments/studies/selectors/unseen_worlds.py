@@ -22,17 +22,19 @@ from experiments.studies.game_episodes import (
 )
 from experiments.studies.game_episodes import OPTIONS as GAME_OPTIONS
 from experiments.studies.tabular.search_results import CERTAIN
+from selectenv.budget import number_of_labels
 from selectenv.domains.tabular.random_worlds import KINDS
-from selectenv.env import RewardSelectionEnv, number_of_labels
+from selectenv.env import RewardSelectionEnv
+from selectenv.options import TEST_SHARES
 from selectenv.problem import SelectionProblem
 from selectenv.random_problems import RandomProblems
-from selectenv.registration import MINATAR, TEST_SHARES
 from selectenv.streams import generator
+from selectenv.worlds import GAME_DEFAULTS
 
 LEARNERS = ("uds", "adapted")
 SELECTORS = {
     "learned": tuple(f"seed-{seed}" for seed in range(5)),
-    "learned-without-ends": tuple(f"without-ends-{seed}" for seed in range(3)),
+    "learned-without-termination": tuple(f"without-termination-{seed}" for seed in range(3)),
 }
 """Selector -> names of the weights of its training seeds."""
 SEARCHES = ("es-50", "es-200", "es-1000", "sequential-greedy")
@@ -61,7 +63,7 @@ def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
         for seed in range(min(seeds, GAME_SEEDS)):
             data = {"variant": learner, "problem": {"scale": "laptop", "learner": learner}, "expert": expert_mark(GAME)}
             found += [Cell(study, GAME, strategy, seed, data) for strategy in (*HEURISTICS, *GAME_SEARCHES)]
-            for strategy, name in (("learned", SHIPPED), ("learned-without-ends", "without-ends-0")):
+            for strategy, name in (("learned", SHIPPED), ("learned-without-termination", "without-termination-0")):
                 found.append(Cell(study, GAME, strategy, seed, {**data, **_weights(name)}))
     return found
 
@@ -131,10 +133,10 @@ def _run_random(cell: Cell) -> list[Record]:
     span = task.score(task.dataset.labelable) - low
     found = []
     for share in FEEDBACK:
-        budget = max(1, round(share * task.counted))
+        budget = max(1, round(share * task.budget_states))
         episode = _play(task, budget, _agent(cell), cell.seed)
         found.append(
-            {"labels": percent(share), "kind": kind, "states": task.counted, "asked": episode.asked,
+            {"labels": percent(share), "kind": kind, "states": task.budget_states, "asked": episode.asked,
              "return": ((episode.performance or 0.0) - low) / span}
         )  # fmt: skip
     return found
@@ -147,7 +149,7 @@ def _run_game(cell: Cell) -> list[Record]:
     for share in SHARES:
         budget = number_of_labels(share, task.n_states)
         agent = _agent(cell, **GAME_OPTIONS.get(cell.strategy, {}))
-        episode = _play(task, budget, agent, cell.seed, labels_per_refit=MINATAR.labels_per_refit)
+        episode = _play(task, budget, agent, cell.seed, labels_per_refit=GAME_DEFAULTS.labels_per_refit)
         found.append({"labels": percent(share), "return": fresh.score(episode.labels), "asked": episode.asked})
     return found
 

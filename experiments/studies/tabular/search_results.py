@@ -18,8 +18,8 @@ from experiments.engine.study import Row
 from experiments.protocol.budgets import WORLDS
 from experiments.protocol.published import allowed_returns, number, published
 from selectenv.env import RewardSelectionEnv
-from selectenv.evaluation.evaluator import RolloutReturns
-from selectenv.registration import TEST_SHARES
+from selectenv.evaluation import RolloutReturns
+from selectenv.options import TEST_SHARES
 
 EPISODES = 10_000
 """Episodes behind a published figure."""
@@ -27,8 +27,8 @@ DETERMINISTIC = ("brute-force", "sequential-greedy", "swap-search", "exact")
 CERTAIN = frozenset({*DETERMINISTIC, "terminal", "terminal-guided", "learned", "beam", "reduced-brute-force"})
 """All strategies that leave nothing to chance: one seed of them is enough."""
 OPTIONS: Mapping[str, dict[str, Any]] = {
-    "exact": {"evaluations": 300_000, "seconds": 1e9},  # a limit on evaluations gives the same result everywhere
-    "swap-search": {"calls": 50_000},
+    "exact": {"max_evaluations": 300_000, "seconds": 1e9},  # a limit on evaluations gives the same result everywhere
+    "swap-search": {"max_evaluations": 50_000},
 }
 NOT_ENUMERATED = "not enumerated"
 REASONS = {
@@ -64,8 +64,8 @@ def trained_cells(
 def make_agent(strategy: str) -> agents.Agent:
     """Return a strategy by name; "es-8x20" is an evolution strategy of 8 iterations of 20."""
     if strategy.startswith("es-") and "x" in strategy:
-        k, m = strategy.removeprefix("es-").split("x")
-        return agents.make("es", k=int(k), m=int(m))
+        iterations, population = strategy.removeprefix("es-").split("x")
+        return agents.make("es", iterations=int(iterations), population=int(population))
     return agents.make(strategy, **OPTIONS.get(strategy, {}))
 
 
@@ -90,8 +90,8 @@ def run_trained(cell: Cell) -> list[Record]:
     }
     if cell.seed == 0:  # the noise of one run stands for all
         record["noise"] = noise(cell.world, task.learn(episode.labels).policy)
-    if isinstance(agent, agents.TrainedAgent):
-        record["notes"] = agent.memory["notes"]
+    if agent.search_notes:
+        record["notes"] = agent.search_notes
     return [record]
 
 

@@ -22,7 +22,7 @@ SHIPPED = {"published": "{game}.npz", "tabular": "{game}-tabular.npz"}
 
 
 class Expert(Protocol):
-    """Knows what to do in a picture."""
+    """Knows what to do in a image."""
 
     card: dict[str, Any]
     """Where it comes from and what it earns."""
@@ -31,8 +31,8 @@ class Expert(Protocol):
     def fingerprint(self) -> str:
         """A hash of what it does."""
 
-    def actions(self, pictures: BoolArray) -> IntArray:
-        """Return the actions [batch] for pictures [batch, 10, 10, channels]."""
+    def actions(self, images: BoolArray) -> IntArray:
+        """Return the actions [batch] for images [batch, 10, 10, channels]."""
 
 
 class NetworkExpert:
@@ -62,14 +62,14 @@ class NetworkExpert:
             last, last_bias,
         )  # fmt: skip
 
-    def actions(self, pictures: BoolArray) -> IntArray:
-        """Return the actions [batch] for pictures [batch, 10, 10, channels]."""
-        actions: IntArray = outputs(self._layers, pictures).argmax(axis=1)
+    def actions(self, images: BoolArray) -> IntArray:
+        """Return the actions [batch] for images [batch, 10, 10, channels]."""
+        actions: IntArray = outputs(self._layers, images).argmax(axis=1)
         return actions
 
 
 class TableExpert:
-    """Looks pictures up in a table; in one it does not know it takes the action that the picture's hash names."""
+    """Looks images up in a table; in one it does not know it takes the action that the image's hash names."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]], card: dict[str, Any], world: MinAtarWorld) -> None:
         """Take over the table of a file.
@@ -89,9 +89,9 @@ class TableExpert:
         self.fingerprint = _fingerprint(arrays)
         self._ids, self._action, self._n_actions = ids, action.astype(np.int64), world.n_actions
 
-    def actions(self, pictures: BoolArray) -> IntArray:
-        """Return the actions [batch] for pictures [batch, 10, 10, channels]."""
-        hashes = hash_rows(pack(pictures), np.uint64(0))
+    def actions(self, images: BoolArray) -> IntArray:
+        """Return the actions [batch] for images [batch, 10, 10, channels]."""
+        hashes = hash_rows(pack(images), np.uint64(0))
         place = np.minimum(np.searchsorted(self._ids, hashes), len(self._ids) - 1)
         return np.where(self._ids[place] == hashes, self._action[place], hashes % self._n_actions)
 

@@ -1,4 +1,4 @@
-"""MinAtar worlds (Young and Tian 2019, https://arxiv.org/abs/1903.03176): games of 10 x 10 pictures, many at once.
+"""MinAtar worlds (Young and Tian 2019, https://arxiv.org/abs/1903.03176): games of 10 x 10 images, many at once.
 
 The games are MinAtar's own, with its sticky actions, difficulty ramping and the actions that matter in a game. What
 would make two runs differ, or data mean something else than it says, is put right here:
@@ -26,10 +26,10 @@ from selectenv.typing import BoolArray, FloatArray, IntArray, UintArray
 ACTIONS = {"Breakout": (0, 1, 3), "Freeway": (0, 2, 4), "Seaquest": (0, 1, 2, 3, 4, 5), "Asterix": (0, 1, 2, 3, 4)}
 """MinAtar's own numbers of the actions that matter in a game; ours are their places here."""
 CHANNELS = {"Breakout": 4, "Freeway": 7, "Seaquest": 10, "Asterix": 4}
-"""Layers of a picture; said here because importing MinAtar, which brings plotting libraries along, takes seconds."""
+"""Layers of a image; said here because importing MinAtar, which brings plotting libraries along, takes seconds."""
 GAMES = tuple(ACTIONS)
 SIDE = 10
-"""Pictures are SIDE x SIDE cells."""
+"""Images are SIDE x SIDE cells."""
 TIME_LIMIT = 5_000
 ENDS_BY_THE_CLOCK = ("Freeway",)
 
@@ -44,10 +44,12 @@ class MinAtarWorld:
     ramping: bool = True
     """Whether the game grows harder with time."""
     horizon: int = TIME_LIMIT
-    """Steps after which an episode is cut."""
+    """Steps after which an episode is truncated."""
+    family = "minatar"
+    layout = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no game."""
+        """Reject names that are not games."""
         check_name("game", self.name, GAMES)
         check_real("sticky", self.sticky, "[0, 1]")
         check_int("horizon", self.horizon)
@@ -61,7 +63,7 @@ class MinAtarWorld:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of a picture: rows, columns, channels."""
+        """Of a image: rows, columns, channels."""
         return SIDE, SIDE, CHANNELS[self.name]
 
     @property
@@ -100,7 +102,7 @@ class Moves(NamedTuple):
     truncated: BoolArray
     """[games] whether it was cut."""
     entered: BoolArray
-    """[games, 10, 10, channels] the pictures entered; where an episode is over, those of its last moment. Copy them to
+    """[games, 10, 10, channels] the images entered; where an episode is over, those of its last moment. Copy them to
     keep them: where no episode ended, they are the games' own."""
 
 
@@ -111,7 +113,7 @@ def stream_keys(count: int, seed: int, *identity: Identity) -> UintArray:
 
 
 class Games:
-    """Many games of one world side by side; one that is over starts anew, and `pictures` shows all of them."""
+    """Many games of one world side by side; one that is over starts anew, and `images` shows all of them."""
 
     def __init__(self, world: MinAtarWorld, keys: UintArray) -> None:
         """Start a game for each of ``keys``, which decide all that is left to chance in it; see `stream_keys`."""
@@ -119,7 +121,7 @@ class Games:
         self._actions = ACTIONS[world.name]
         self._games = [world.new_game() for _ in keys]
         self._age = np.zeros(len(keys), np.int64)
-        self.pictures: BoolArray = np.empty((len(keys), *world.shape), bool)
+        self.images: BoolArray = np.empty((len(keys), *world.shape), bool)
         """[games, 10, 10, channels] what the players see now."""
         self.begin(keys)
 
@@ -136,7 +138,7 @@ class Games:
     def step(self, actions: IntArray, which: IntArray | None = None) -> Moves:
         """Take one action in each game, or in those at ``which``, and restart those whose episode is over."""
         chosen = np.arange(len(self)) if which is None else which
-        pictures, own, games = self.pictures, self._actions, self._games
+        images, own, games = self.images, self._actions, self._games
         reward, over = np.zeros(len(chosen)), np.zeros(len(chosen), bool)
         seaquest = self.world.name == "Seaquest"
         for k, (i, action) in enumerate(zip(chosen.tolist(), actions.tolist(), strict=True)):
@@ -144,11 +146,11 @@ class Games:
             reward[k], over[k] = game.act(own[action])
             if seaquest and game.env.diver_count < 0:
                 game.env.diver_count = 0
-            pictures[i] = game.env.state()
+            images[i] = game.env.state()
         self._age[chosen] += 1
         late = self._age[chosen] >= self.world.horizon
         cut = over | late if self.world.name in ENDS_BY_THE_CLOCK else late & ~over
-        entered = pictures if which is None else pictures[chosen]
+        entered = images if which is None else images[chosen]
         finished = chosen[over | late]
         if len(finished):
             entered = entered.copy()
@@ -161,4 +163,4 @@ class Games:
             game.last_action = 0
             game.reset()
             self._age[i] = 0
-            self.pictures[i] = game.env.state()
+            self.images[i] = game.env.state()

@@ -5,15 +5,15 @@ import numpy as np
 from selectenv.checks import check_name, check_real
 from selectenv.domains.tabular.world import TabularWorld
 from selectenv.kernels.tabular.single import learn_one
+from selectenv.options import MIXTURES
 from selectenv.typing import BoolArray, FloatArray
 
 GAMMA = 0.99
 EXPERTS = ("published", "optimal")
-MIXTURES = ("all", "non-expert")
 
 
 def optimal_policy(world: TabularWorld, gamma: float = GAMMA) -> FloatArray:
-    """Return the action probabilities [n, actions] of the discounted optimum; equally good actions share alike."""
+    """Return the action probabilities [n, actions] of the discounted optimum; ties are split uniformly."""
     n, actions = world.n_states, world.n_actions
     return learn_one(world.model, np.ones(n, bool), gamma, 0.0, False, np.empty((n, actions)))[2]
 

@@ -50,6 +50,7 @@ class TabularWorld:
     layout: Layout
     published_expert: BoolArray | None = field(default=None)
     """[n, actions] the expert's actions where the published data used a hand-made expert."""
+    family = "tabular"
 
     @property
     def n_states(self) -> int:

@@ -1,14 +1,15 @@
 """The published stochastic learner: Q-learning, sample by sample, over reshuffled passes through the data."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.tabular.qlearning import learn_sets
-from selectenv.learners.base import Learned
+from selectenv.learners.base import FitResult
+from selectenv.learners.imputation import imputed_reward
+from selectenv.policies import TablePolicies, TablePolicy
 from selectenv.streams import seed_word
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
@@ -16,7 +17,7 @@ from selectenv.typing import BoolArray, FloatArray, Int32Array
 class _Samples(NamedTuple):
     """The transitions as small tables and an index into them."""
 
-    kind: Int32Array
+    index: Int32Array
     state: Int32Array
     action: Int32Array
     next_state: Int32Array
@@ -27,58 +28,88 @@ class _Samples(NamedTuple):
 class SampledLearner:
     """Q-learning with a constant step size; the random order follows from the seed and the label set."""
 
-    dataset: OfflineDataset
-    adapted: bool = False
+    rule: str = "uds"
+    """"uds" or "adapted"."""
     gamma: float = 0.99
-    impute: float = 0.0
+    impute: float | str = 0.0
+    """UDS: the reward of unlabelled transitions, or "min" for the smallest known reward."""
     exclude_unseen: bool = False
+    """Whether actions that the data never took are left out instead of being valued at 0."""
     seed: int = 0
     passes: int = 20
+    """Maximum number of passes over the data."""
     step_size: float = 0.05
-    stop: float = 0.001
+    tolerance: float = 0.001
+    """Stop when the mean absolute TD error of two passes differs by less."""
+    _last: list[tuple[OfflineDataset, _Samples]] = field(default_factory=list, init=False, repr=False)
 
-    sets_per_chunk = 4
+    def chunk_size(self, dataset: OfflineDataset) -> int:
+        """Return a few label sets: one takes milliseconds."""
+        return 4
 
-    @cached_property
-    def _samples(self) -> _Samples:
-        """Distinct transitions, told apart by their rewards too: a noisy reward is learned from as it came."""
-        kinds = self.dataset.kinds
-        reward = self.dataset.hidden_reward
-        kind, merged, values = kinds.kind, np.arange(len(kinds.count)), kinds.reward
-        if reward is not None and (reward != kinds.reward[kind]).any():
-            pairs = np.stack([kind.astype(np.float64), reward], axis=1)
-            distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
-            kind, merged, values = inverse.ravel().astype(np.int32), distinct[:, 0].astype(np.int64), distinct[:, 1]
-        state, action, following = (
-            column[merged].astype(np.int32) for column in (kinds.state, kinds.action, kinds.next_state)
-        )
-        return _Samples(kind, state, action, following, np.ascontiguousarray(values))
+    @property
+    def only_rewards_matter(self) -> bool:
+        """Never: the order of the samples depends on the label set."""
+        return False
 
-    @cached_property
-    def _excluded(self) -> BoolArray:
-        seen = np.zeros((self.dataset.n_states, self.dataset.n_actions), bool)
-        seen[self._samples.state, self._samples.action] = True
-        return ~seen if self.exclude_unseen else np.zeros_like(seen)
+    def fit(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None = None) -> FitResult:
+        """Learn from one label set; see `Learner.fit`."""
+        known = dataset.states_with_rewards(rewards) if labels is None else labels
+        q, policies, excluded = self._learn(dataset, rewards, known[None])
+        best = np.where(excluded, -np.inf, q[0]).max(axis=1)
+        values = np.where(np.isfinite(best), best, 0.0)
+        q_seen = np.where(excluded, np.nan, q[0])
+        return FitResult(TablePolicy(policies[0]), q_seen, values, table=policies[0], dataset=dataset)
 
-    def learn(self, labels: BoolArray) -> Learned:
-        """Learn from one label set [n]."""
-        q, policies = self._learn(labels[None])
-        return Learned(np.where(self._excluded, np.nan, q[0]), self._best(q[0]), policies[0])
+    def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> TablePolicies:
+        """Learn one policy per label set [sets, n]."""
+        return TablePolicies(self._learn(dataset, rewards, masks)[1][..., None], len(masks))
 
-    def learn_policies(self, masks: BoolArray) -> FloatArray:
-        """Learn from many label sets [sets, n]; see `Learner.learn_policies`."""
-        return self._learn(masks)[1][..., None]
-
-    def _best(self, q: FloatArray) -> FloatArray:
-        best = np.where(self._excluded, -np.inf, q).max(axis=1)
-        return np.where(np.isfinite(best), best, 0.0)
-
-    def _learn(self, masks: BoolArray) -> tuple[FloatArray, FloatArray]:
-        q = np.empty((len(masks), self.dataset.n_states, self.dataset.n_actions))
+    def _learn(
+        self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return action values and policies [sets, n, actions], and which actions [n, actions] are excluded."""
+        impute = imputed_reward(self.impute, dataset, rewards)
+        samples = self._samples(dataset, rewards, impute)
+        seen = np.zeros((dataset.n_states, dataset.n_actions), bool)
+        seen[samples.state, samples.action] = True
+        excluded = ~seen if self.exclude_unseen else np.zeros_like(seen)
+        q = np.empty((len(masks), dataset.n_states, dataset.n_actions))
         policies = np.empty_like(q)
         learn_sets(
-            np.ascontiguousarray(masks), *self._samples, self.impute, self.adapted, self._excluded, self.gamma,
-            self.step_size, self.passes, self.stop, seed_word(self.seed, "learner"),
-            self.dataset.action_frequencies, q, policies,
-        )  # fmt: skip
-        return q, policies
+            np.ascontiguousarray(masks),
+            *samples,
+            impute,
+            self.rule == "adapted",
+            excluded,
+            self.gamma,
+            self.step_size,
+            self.passes,
+            self.tolerance,
+            seed_word(self.seed, "learner"),
+            dataset.action_frequencies,
+            q,
+            policies,
+        )
+        return q, policies, excluded
+
+    def _samples(self, dataset: OfflineDataset, rewards: FloatArray, impute: float) -> _Samples:
+        """Return the distinct transitions and rewards: noisy rewards are learned from as they are."""
+        hidden = rewards is dataset.hidden_reward
+        if hidden and self._last and self._last[0][0] is dataset:
+            return self._last[0][1]
+        unique = dataset.unique_transitions
+        filled = np.where(np.isnan(rewards), impute, rewards)
+        values = unique.mean_rewards(filled)[0]
+        index, merged = unique.index, np.arange(len(unique.count))
+        if (filled != values[index]).any():
+            pairs = np.stack([index.astype(np.float64), filled], axis=1)
+            distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
+            index, merged, values = inverse.ravel().astype(np.int32), distinct[:, 0].astype(np.int64), distinct[:, 1]
+        state, action, following = (
+            column[merged].astype(np.int32) for column in (unique.state, unique.action, unique.next_state)
+        )
+        samples = _Samples(index, state, action, following, np.ascontiguousarray(values))
+        if hidden:
+            self._last[:] = [(dataset, samples)]
+        return samples

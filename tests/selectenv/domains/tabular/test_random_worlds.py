@@ -124,8 +124,8 @@ def test_a_new_world_every_episode():
         _, info = env.reset(seed=seed)
         problem = base.problem
         world = problem.evaluator.engine.world
-        assert info["action_mask"].sum() == problem.counted == problem.dataset.labelable.sum()
-        assert 1 <= base.budget <= problem.counted
+        assert info["action_mask"].sum() == problem.budget_states == problem.dataset.labelable.sum()
+        assert 1 <= base.budget <= problem.budget_states
         assert info["budget"] == base.budget
         worlds.add(world.fingerprint)
         budgets.add(base.budget)
@@ -146,9 +146,9 @@ def test_small_worlds_take_what_fits():
     for seed in range(20):
         env.reset(seed=seed)
         budgets.append(env.budget)
-        assert env.budget == min(20, env.problem.counted)
+        assert env.budget == min(20, env.problem.budget_states)
         _, info = mixed.reset(seed=seed)
-        assert len(info["initial"]) == min(int(0.3 * mixed.problem.counted + 1e-9), mixed.budget - 1)
+        assert len(info["initial"]) == min(int(0.3 * mixed.problem.budget_states + 1e-9), mixed.budget - 1)
     assert min(budgets) < max(budgets) == 20
     with pytest.raises(BudgetError):
         gym.make("RewardSelection-Random-v0", budget=101)

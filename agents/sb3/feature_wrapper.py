@@ -1,0 +1,50 @@
+"""The environment as Stable-Baselines3 sees it: one row of features per state."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from agents.learned.feature_context import FeatureContext
+from agents.learned.state_features import NAMES
+from selectenv.typing import BoolArray
+from selectenv.wrappers.batch_labels import selection_env
+
+BOUND = 10.0
+
+
+class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any]):
+    """Shows `state_features` instead of the observation.
+
+    With ``normalised`` rewards an episode earns 0 for the return without labels and 1 for the return with all labels,
+    so that worlds with large rewards do not dominate.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], *, without: tuple[str, ...] = (), normalised: bool = False) -> None:
+        """Wrap ``env``, leaving out the features named in ``without``."""
+        super().__init__(env)
+        self._selection, self._without, self._normalised = selection_env(env), without, normalised
+        n = self._selection.problem.n_states
+        self.observation_space = gym.spaces.Box(-BOUND, BOUND, (n, len(NAMES)), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode."""
+        obs, info = self.env.reset(seed=seed, options=options)
+        problem = self._selection.problem
+        self._context = FeatureContext.of(self._selection.view(), self._without)
+        self._low, self._span, self._paid = 0.0, 1.0, False
+        if self._normalised:
+            self._low = problem.score(np.zeros(problem.n_states, bool))
+            self._span = max(problem.score(problem.dataset.labelable) - self._low, 1e-9)
+        return self._context.features(obs, info), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Label a state; the first reward that is paid is reduced by the return without labels."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        if not self._paid and (terminated or self._selection.marginal):
+            reward, self._paid = float(reward) - self._low, True
+        return self._context.features(obs, info), float(reward) / self._span, terminated, truncated, info
+
+    def action_masks(self) -> BoolArray:
+        """Return which states can still be labelled usefully."""
+        return self._selection.action_masks()

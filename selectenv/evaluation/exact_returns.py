@@ -1,0 +1,28 @@
+"""Expected returns by dynamic programming in a tabular world."""
+
+import numpy as np
+
+from selectenv.domains.tabular.world import TabularWorld, longest_path
+from selectenv.kernels.tabular.returns import returns_of_blocks
+from selectenv.policies import PolicyBatch, checked_tables
+from selectenv.typing import FloatArray
+
+
+class ExactReturns:
+    """Expected return up to the horizon."""
+
+    parallel = True
+    policies_at_once = 1
+
+    def __init__(self, world: TabularWorld) -> None:
+        """Prepare the exact returns of policies in ``world``."""
+        self.world = world
+        self._one_sweep = world.model.acyclic and longest_path(world.model) <= world.horizon
+
+    def returns(self, policies: PolicyBatch, discount: float) -> FloatArray:
+        """Return the expected return of each policy [policies]."""
+        world = self.world
+        blocks = np.ascontiguousarray(checked_tables(policies, world.n_states, world.n_actions))
+        out = np.empty((blocks.shape[0], blocks.shape[3]))
+        returns_of_blocks(world.model, world.chain, world.start, world.horizon, discount, self._one_sweep, blocks, out)
+        return out.ravel()[: len(policies)]

@@ -1,0 +1,83 @@
+"""Registries of worlds, learners and agents: decorators add to them, and so do entry points of other packages."""
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from selectenv.checks import check_name
+from selectenv.errors import ExtensionError, OptionError
+
+R = TypeVar("R")
+
+
+class Registry(Mapping[str, R], Generic[R]):
+    """Rows by name. Entry points of a group are listed at once and loaded when they are first used."""
+
+    def __init__(self, kind: str, group: str, row_of: Callable[[str, Any], R]) -> None:
+        """Start empty.
+
+        Args:
+            kind: what the rows are, for error messages.
+            group: the group of entry points to look for.
+            row_of: makes a row of a name and the object behind an entry point.
+        """
+        self.kind, self.group = kind, group
+        self._row_of = row_of
+        self._rows: dict[str, R] = {}
+        self._found: dict[str, EntryPoint] | None = None
+
+    def add(self, name: str, row: R) -> None:
+        """Add a row.
+
+        Raises:
+            OptionError: the name is not a word, or it is taken.
+        """
+        if not isinstance(name, str) or not name.replace("-", "").replace("_", "").isalnum():
+            raise OptionError(
+                f"the name of a {self.kind} must be made of letters, digits, hyphens and underscores, not {name!r}"
+            )
+        if name in self._rows:
+            raise OptionError(f"there is a {self.kind} {name!r} already: choose another name")
+        self._rows[name] = row
+
+    def __getitem__(self, name: str) -> R:
+        """Return a row, loading it if it is an entry point.
+
+        Raises:
+            ExtensionError: the entry point cannot be loaded.
+        """
+        if name not in self._rows:
+            point = self._entry_points[name]
+            try:
+                found = point.load()
+                if name not in self._rows:  # loading a decorated object has registered it already
+                    self.add(name, self._row_of(name, found))
+            except Exception as error:
+                package = point.dist.name if point.dist else "an unknown package"
+                raise ExtensionError(
+                    f"the {self.kind} {name!r} of the package {package!r} cannot be loaded from {point.value!r}: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+        return self._rows[name]
+
+    def find(self, name: object) -> R:
+        """Return a row; an unknown name raises an error that lists the known ones.
+
+        Raises:
+            UnknownNameError: there is no such row.
+        """
+        return self[name] if name in self._rows else self[check_name(self.kind, name, self)]  # type: ignore[index]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names, those of entry points last."""
+        return iter(dict.fromkeys([*self._rows, *self._entry_points]))
+
+    def __len__(self) -> int:
+        """Return the number of names."""
+        return len({*self._rows, *self._entry_points})
+
+    @property
+    def _entry_points(self) -> dict[str, EntryPoint]:
+        if self._found is None:
+            self._found = {point.name: point for point in entry_points(group=self.group)}
+        return self._found

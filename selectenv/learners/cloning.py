@@ -1,0 +1,50 @@
+"""Behaviour cloning: a network that imitates the actions of the data and needs no labels."""
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.kernels.network.cnn import Layers
+from selectenv.kernels.network.updates import Transitions
+from selectenv.learners.network_learner import NetworkLearner, images_of
+from selectenv.learners.training_run import CloningRun
+from selectenv.policies import CloningPolicy
+from selectenv.streams import generator
+from selectenv.typing import BoolArray, FloatArray
+
+_CLONING = Lock()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CloningLearner(NetworkLearner):
+    """Maximises the likelihood of the data's actions with the small convolutional network."""
+
+    gamma: float = 0.99
+    most_likely: bool = False
+    """Take the most likely action instead of sampling one."""
+    rule = "none"
+    _clones: dict[tuple[str, int], Layers] = field(default_factory=dict, init=False, repr=False)
+
+    def clone(self, dataset: OfflineDataset, run: int) -> Layers:
+        """Return the trained network of a run; it does not depend on labels."""
+        key = dataset.fingerprint, run
+        with _CLONING:
+            if key not in self._clones:
+                data = Transitions(
+                    dataset.state, dataset.action, dataset.next_state, np.zeros(len(dataset), np.float32)
+                )
+                rng = generator(self.seed, "learner", run, "cloning")
+                sizes = images_of(dataset).shape[2], dataset.n_actions
+                fresh = CloningRun(data, self.patches(dataset), *sizes, self.settings, rng)
+                fresh.most_likely = self.most_likely
+                self.train(dataset, fresh, np.arange(len(dataset)), run)
+                self._clones[key] = fresh.logits
+        return self._clones[key]
+
+    def _informative(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray) -> BoolArray:
+        return np.zeros_like(labels)
+
+    def _policy(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int) -> CloningPolicy:
+        return CloningPolicy(self.clone(dataset, run), self.most_likely)

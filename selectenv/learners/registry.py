@@ -1,0 +1,175 @@
+"""The learners by name."""
+
+import inspect
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from selectenv.errors import OptionError
+from selectenv.extensions import Registry
+from selectenv.learners.base import Learner, adapt
+from selectenv.learners.cloning import CloningLearner
+from selectenv.learners.iql import IqlLearner
+from selectenv.learners.tabular.exact import ExactLearner
+from selectenv.learners.tabular.sampled import SampledLearner
+from selectenv.learners.training_run import Settings
+from selectenv.options import LearnerOptions, own_options, take
+
+F = TypeVar("F", bound=Callable[..., Any])
+LAPTOP_REFITS = 10
+"""Refits of neural learners per episode, at the laptop scale."""
+
+
+@dataclass(frozen=True)
+class LearnerDefaults:
+    """What the published protocol says about learning in a world."""
+
+    passes: int = 20
+    """Passes of the sampled learner."""
+    updates: int = 125_000
+    """Updates of neural learners."""
+    laptop_updates: int = 10_000
+    """The same at the laptop scale, with larger steps."""
+
+    def settings(self, scale: str | None, updates: int | None) -> Settings:
+        """Return the hyperparameters of a training run."""
+        preset = Settings(self.laptop_updates)
+        if scale == "paper":
+            preset = Settings(self.updates, rate=3e-4, target_step=0.005)
+        return preset if updates is None else replace(preset, updates=updates)
+
+
+@dataclass(frozen=True)
+class LearnerRow:
+    """A row of the table of learners."""
+
+    make: Callable[[LearnerOptions, LearnerDefaults, str | None, dict[str, Any]], Learner]
+    """Options, the world's defaults, scale and the learner's own options -> learner."""
+    parameters: tuple[str, ...] = ()
+    """Names of the learner's own options."""
+    uses_scale: bool = False
+    """Whether the scale decides how it is trained."""
+    laptop_refits: int | None = None
+    """Refits per episode at the laptop scale; None leaves it to the world."""
+
+
+def _tabular(rule: str) -> LearnerRow:
+    def make(options: LearnerOptions, defaults: LearnerDefaults, scale: str | None, own: dict[str, Any]) -> Learner:
+        if (options.updates, options.learner_runs, options.checkpoints) != (None, 1, None):
+            raise OptionError(f"the learner {rule!r} is a table: it has no updates, learner_runs or checkpoints")
+        _check_imputation(options, rule == "uds")
+        shared = (rule, float(options.gamma), options.impute, options.unseen == "exclude")
+        if options.solver == "exact":
+            return ExactLearner(*shared)
+        passes = defaults.passes if options.passes is None else options.passes
+        return SampledLearner(*shared, options.learner_seed, passes)
+
+    return LearnerRow(make)
+
+
+def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> LearnerRow:
+    def make(options: LearnerOptions, defaults: LearnerDefaults, scale: str | None, own: dict[str, Any]) -> Learner:
+        if options.solver != "exact" or options.unseen != "zero":
+            raise OptionError(
+                f'the learner {options.learner!r} is a network: it has no solver="sampled" and no unseen="exclude"'
+            )
+        _check_imputation(options, fixed.get("rule") == "uds")
+        imputed = {"impute": options.impute} if fixed.get("rule") == "uds" else {}
+        if options.checkpoint_directory is not None:
+            _make_directory(options.checkpoint_directory)
+        return kind(
+            settings=defaults.settings(scale, options.updates),
+            seed=options.learner_seed,
+            training_runs=options.learner_runs,
+            checkpoints=options.checkpoint_directory,
+            gamma=float(options.gamma),
+            **fixed,
+            **imputed,
+        )
+
+    return LearnerRow(make, uses_scale=True, laptop_refits=LAPTOP_REFITS)
+
+
+def _foreign(name: str, factory: Any) -> LearnerRow:
+    """Return the row of somebody else's learner: a class or a function with options of its own."""
+    try:
+        parameters = tuple(inspect.signature(factory).parameters)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"the learner {name!r} must be a class or a function, not {factory!r} ({error})") from None
+    common = {"gamma": "gamma", "seed": "learner_seed"}
+
+    def make(options: LearnerOptions, defaults: LearnerDefaults, scale: str | None, own: dict[str, Any]) -> Learner:
+        given = {mine: getattr(options, theirs) for mine, theirs in common.items() if mine in parameters}
+        return adapt(factory(**given, **own))
+
+    return LearnerRow(make, tuple(name for name in parameters if name not in common))
+
+
+LEARNERS: Registry[LearnerRow] = Registry("learner", "selectenv.learners", _foreign)
+for _rule in ("uds", "adapted"):
+    LEARNERS.add(_rule, _tabular(_rule))
+LEARNERS.add("iql", _neural(IqlLearner, rule="uds"))
+LEARNERS.add("iql-adapted", _neural(IqlLearner, rule="adapted"))
+LEARNERS.add("bc", _neural(CloningLearner))
+LEARNERS.add("bc-greedy", _neural(CloningLearner, most_likely=True))
+
+
+def register_learner(name: str) -> Callable[[F], F]:
+    """Register a class or a function that returns an object with `fit(dataset, rewards) -> Policy | FitResult`.
+
+    Its parameters become options of `make_problem` and `gym.make`; parameters called ``gamma`` and ``seed`` receive the
+    options `gamma` and `learner_seed`.
+
+    Args:
+        name: the value of `learner=` that selects it.
+    """
+
+    def register(factory: F) -> F:
+        LEARNERS.add(name, _foreign(name, factory))
+        return factory
+
+    return register
+
+
+def make_learner(
+    learner: str = "uds", *, defaults: LearnerDefaults | None = None, scale: str | None = None, **options: Any
+) -> Learner:
+    """Return a learner.
+
+    Args:
+        learner: its name.
+        defaults: what the world's published protocol says; generic defaults if there is none.
+        scale: "laptop" or "paper"; see `DataOptions`.
+        **options: fields of `LearnerOptions`, and options of the learner's own.
+
+    Raises:
+        UnknownNameError: there is no such learner, or no such option.
+        OptionError: a value that is not allowed.
+    """
+    row = LEARNERS.find(learner)
+    known = [name for name in LearnerOptions.__dataclass_fields__ if name != "learner"]
+    own = own_options(options, row.parameters, known)
+    given = take(LearnerOptions, {**options, "learner": learner})
+    return row.make(given, LearnerDefaults() if defaults is None else defaults, scale, own)
+
+
+def _check_imputation(options: LearnerOptions, imputes: bool) -> None:
+    if not imputes and options.impute != 0:
+        raise OptionError(f"the learner {options.learner!r} ignores unlabelled transitions: it has nothing to impute")
+
+
+def _make_directory(path: Path) -> None:
+    """Make sure that files can be written to a directory before hours of training.
+
+    Raises:
+        OptionError: they cannot.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise OptionError(f"checkpoints cannot be written to {os.fspath(path)!r}: {error}") from None

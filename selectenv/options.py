@@ -1,0 +1,225 @@
+"""The options of a problem and its environment, in four groups that own their defaults, checks and documentation.
+
+`make_problem` and `gym.make` take them as flat keywords; `route` sorts them into the groups by field name.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from selectenv.checks import check_int, check_name, check_real, did_you_mean, is_real
+from selectenv.errors import DatasetError, OptionError, PhaseError, UnknownNameError
+
+TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
+DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
+SCALES = {"laptop": 200_000, "paper": 1_000_000}
+"""Transitions of a MinAtar dataset, by name; the published data have those of "paper"."""
+MIXTURES = ("all", "non-expert")
+SOLVERS = ("exact", "sampled")
+UNSEEN = ("zero", "exclude")
+EVALUATORS = ("exact", "rollout")
+REWARD_MODES = ("final", "marginal")
+PHASES = ("train", "test")
+OCCUPANCIES = ("normalised", "published")
+RENDER_MODES = ("ansi", "rgb_array")
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """The data of a problem.
+
+    Attributes:
+        dataset: "train", "test-0.55", ... "test-0.45"; an `OfflineDataset`, or the file of one.
+        dataset_seed: seed of collected data.
+        dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds, to that of the scale
+            in MinAtar.
+        scale: MinAtar: "laptop" (200,000 transitions, the default) or "paper" (1,000,000). Neural learners are trained
+            with the larger steps and fewer updates of the laptop, or as published.
+        expert_share: probability of an expert action in the data; defaults to that of the named dataset.
+        mixture: how the other actions are drawn: from "all" of them, or from the "non-expert" ones; defaults to the
+            published way of the world.
+        expert: "published" or "optimal" (value iteration everywhere); MinAtar: "published" (DQN), "tabular" (Breakout),
+            or an .npz file of `selectenv train-expert`.
+        cache: keep collected data in the user's cache directory.
+    """
+
+    dataset: Any = "train"
+    dataset_seed: int = 0
+    dataset_size: int | None = None
+    scale: str | None = None
+    expert_share: float | None = None
+    mixture: str | None = None
+    expert: str = "published"
+    cache: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the values that can be checked without a world."""
+        check_int("dataset_seed", self.dataset_seed, 0)
+        if self.dataset_size is not None:
+            check_int("dataset_size", self.dataset_size, error=DatasetError)
+        if self.scale is not None:
+            check_name("scale", self.scale, SCALES)
+        if self.expert_share is not None:
+            check_real("expert_share", self.expert_share, "[0, 1]")
+        if self.mixture is not None:
+            check_name("mixture", self.mixture, MIXTURES)
+        if not isinstance(self.cache, bool):
+            raise OptionError(f"cache must be True or False, not {self.cache!r}")
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the data are those of a named dataset, which is collected from the world."""
+        return isinstance(self.dataset, str) and self.dataset in DATASETS
+
+    @property
+    def collects(self) -> bool:
+        """Whether any option (other than the scale) asks for a particular way of collecting data."""
+        return any(
+            getattr(self, name) != getattr(DataOptions, name)
+            for name in ("dataset_seed", "dataset_size", "expert_share", "mixture", "expert")
+        )
+
+
+@dataclass(frozen=True)
+class LearnerOptions:
+    """The learner from limited feedback.
+
+    Attributes:
+        learner: "uds" or "adapted", tables; "iql" (UDS), "iql-adapted", "bc" (behaviour cloning) or "bc-greedy",
+            networks; or a learner of one's own. Defaults to "iql" in Freeway, Seaquest and Asterix, to "uds" elsewhere.
+        solver: tables: "exact" on the empirical model, or "sampled", the published stochastic procedure.
+        impute: UDS: the reward of unlabelled transitions: a number, or "min" for the smallest reward in the data.
+        unseen: tables: the value of an action never taken at a state: "zero", or "exclude" it.
+        gamma: discount factor of learning, 0 <= gamma < 1.
+        learner_seed: seed of the sampled learner, or of training networks.
+        learner_runs: networks: training runs whose returns are averaged.
+        passes: maximum number of passes of the sampled learner; defaults to the world's published number.
+        updates: networks: updates of a training run; defaults to that of the scale.
+        checkpoints: networks: directory of checkpoints to resume from.
+    """
+
+    learner: str | None = None
+    solver: str = "exact"
+    impute: float | str = 0
+    unseen: str = "zero"
+    gamma: float = 0.99
+    learner_seed: int = 0
+    learner_runs: int = 1
+    passes: int | None = None
+    updates: int | None = None
+    checkpoints: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values that can be checked without the learner."""
+        check_name("solver", self.solver, SOLVERS)
+        check_name("value of `unseen`", self.unseen, UNSEEN)
+        check_real("gamma", self.gamma, "[0, 1)")
+        check_int("learner_seed", self.learner_seed, 0)
+        check_int("learner_runs", self.learner_runs)
+        if not is_real(self.impute) and self.impute != "min":
+            raise OptionError(f'impute must be a finite number or "min", not {self.impute!r}')
+        for name in ("passes", "updates"):
+            if getattr(self, name) is not None:
+                check_int(name, getattr(self, name))
+        if self.checkpoints is not None and not isinstance(self.checkpoints, str | os.PathLike):
+            raise OptionError(f"checkpoints must be the path of a directory, not {self.checkpoints!r}")
+
+    @property
+    def checkpoint_directory(self) -> Path | None:
+        """The directory of checkpoints, if there is one."""
+        return None if self.checkpoints is None else Path(self.checkpoints)
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """The evaluation of learned policies.
+
+    Attributes:
+        evaluator: "exact" (the default, tabular worlds only) or "rollout".
+        rollouts: episodes of the rollout evaluator; defaults to 10,000, in MinAtar to 50.
+        evaluation_seed: seed of the rollout evaluator.
+        discount: discount factor of the reported return.
+    """
+
+    evaluator: str | None = None
+    rollouts: int | None = None
+    evaluation_seed: int = 0
+    discount: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.evaluator is not None:
+            check_name("evaluator", self.evaluator, EVALUATORS)
+        if self.rollouts is not None:
+            check_int("rollouts", self.rollouts)
+        check_int("evaluation_seed", self.evaluation_seed, 0)
+        check_real("discount", self.discount, "(0, 1]")
+
+
+@dataclass(frozen=True)
+class EnvironmentOptions:
+    """The episodes of an environment.
+
+    Attributes:
+        budget: number of labels (int) or share of the states (float); a (low, high) pair of shares is drawn from at
+            every reset.
+        reward_mode: "final" pays the performance at the last step, "marginal" its change at every step.
+        phase: "train" exposes the evaluator at `env.unwrapped.problem`, "test" refuses it until the episode has ended.
+        initial_ratio: share of all states that is labelled at random at reset, out of the budget.
+        labels_per_refit: refit the learner after this many labels (int), or after this share of the states (float);
+            defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the laptop scale to a tenth of the
+            budget.
+        occupancy: "normalised", or "published": how `on_policy_visitation` treats tied actions.
+        render_mode: "ansi" or "rgb_array".
+    """
+
+    budget: Any = 0.3
+    reward_mode: str = "final"
+    phase: str = "train"
+    initial_ratio: float = 0.0
+    labels_per_refit: float | None = None
+    occupancy: str = "normalised"
+    render_mode: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values that can be checked without a problem."""
+        check_name("reward_mode", self.reward_mode, REWARD_MODES)
+        check_name("phase", self.phase, PHASES)
+        if self.phase == "test" and self.reward_mode != "final":
+            raise PhaseError(
+                'the test phase allows only reward_mode="final": marginal rewards disclose what the evaluator knows'
+            )
+        check_real("initial_ratio", self.initial_ratio, "[0, 1]")
+        check_name("occupancy", self.occupancy, OCCUPANCIES)
+        if self.render_mode is not None:
+            check_name("render_mode", self.render_mode, RENDER_MODES)
+
+
+GROUPS = (DataOptions, LearnerOptions, EvaluationOptions, EnvironmentOptions)
+G = TypeVar("G", DataOptions, LearnerOptions, EvaluationOptions, EnvironmentOptions)
+
+
+def names(*groups: type) -> list[str]:
+    """Return the field names of option groups, in order."""
+    return [option.name for group in groups for option in fields(group)]
+
+
+def take(group: type[G], options: Mapping[str, Any]) -> G:
+    """Return the group made of those options that are its fields."""
+    return group(**{name: options[name] for name in names(group) if name in options})
+
+
+def own_options(options: Mapping[str, Any], allowed: Iterable[str], known: Iterable[str]) -> dict[str, Any]:
+    """Return the options outside ``known``, which must all be ``allowed``.
+
+    Raises:
+        UnknownNameError: an option that exists nowhere; the message names the nearest ones.
+    """
+    known, allowed = list(known), list(allowed)
+    rest = {name: value for name, value in options.items() if name not in known}
+    for name in rest:
+        if name not in allowed:
+            raise UnknownNameError(f"unknown option {name!r}; {did_you_mean(name, sorted({*known, *allowed}))}")
+    return rest

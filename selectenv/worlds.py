@@ -1,0 +1,257 @@
+"""The worlds by name, their published defaults, and how worlds of each family are collected from and evaluated in."""
+
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import gymnasium as gym
+import numpy as np
+
+from selectenv.checks import did_you_mean
+from selectenv.datasets import minatar_collection, tabular_collection
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.storage import cached, load
+from selectenv.domains import tabular
+from selectenv.domains.base import NoWorld, World
+from selectenv.domains.minatar.games import MinAtarWorld
+from selectenv.domains.tabular.discrete_env import DiscreteEnvWorld
+from selectenv.domains.tabular.world import TabularWorld
+from selectenv.errors import DatasetError, OptionError, UnknownNameError, WorldError
+from selectenv.evaluation import EnvironmentReturns, ExactReturns, GameReturns, ReturnEngine, RolloutReturns
+from selectenv.extensions import Registry
+from selectenv.learners.registry import LearnerDefaults
+from selectenv.options import DATASETS, DataOptions, EvaluationOptions
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class WorldDefaults:
+    """What the published protocol says about a world; the defaults serve worlds that it does not know."""
+
+    expert_share: float = 0.5
+    """Share of expert actions in the training data."""
+    mixture: str = "all"
+    """How the other actions are drawn."""
+    evaluator: str = "exact"
+    rollouts: int = 10_000
+    """Episodes of the rollout evaluator."""
+    labels_per_refit: float = 1
+    """Labels (int), or share of the states (float), between two refits of the learner."""
+    learner: str = "uds"
+    learning: LearnerDefaults = field(default_factory=LearnerDefaults)
+
+
+@dataclass(frozen=True)
+class WorldRow:
+    """A row of the table of worlds."""
+
+    make: Callable[..., Any]
+    """Makes the world from its own options."""
+    defaults: WorldDefaults = WorldDefaults()
+    is_game: bool = False
+    """Whether states are images, and datasets so large that they are kept on disk."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the world's own options."""
+        return tuple(inspect.signature(self.make).parameters)
+
+
+Engine = Callable[[Any, OfflineDataset, int, int], ReturnEngine]
+"""World, data, number of episodes, seed -> engine."""
+
+
+@dataclass(frozen=True)
+class WorldFamily:
+    """How data are collected from worlds of one family, and how policies are evaluated in them."""
+
+    collection: tabular_collection.Collect | None
+    """World and resolved options -> what to collect; None if data must be given."""
+    size: Callable[[DataOptions], int]
+    """Number of transitions to collect."""
+    engines: Mapping[str, Engine]
+    """The engines by the option `evaluator`; none if performance cannot be computed."""
+
+
+def _table_engine(make: Callable[[TabularWorld, int, int], ReturnEngine]) -> Engine:
+    def engine(world: TabularWorld, data: OfflineDataset, episodes: int, seed: int) -> ReturnEngine:
+        if data.n_actions != world.n_actions or not np.array_equal(data.ids, world.ids):
+            raise DatasetError(f"the dataset's states and actions are not those of the world {world.name!r}")
+        return make(world, episodes, seed)
+
+    return engine
+
+
+def _no_exact_engine(world: World, data: OfflineDataset, episodes: int, seed: int) -> ReturnEngine:
+    raise OptionError(f'{world.name} has no table of outcomes: its evaluator is "rollout"')
+
+
+def _environment_engine(world: DiscreteEnvWorld, data: OfflineDataset, episodes: int, seed: int) -> ReturnEngine:
+    return EnvironmentReturns(world, data.ids, data.n_actions, episodes, seed)
+
+
+def _environment_instead(world: DiscreteEnvWorld, data: OfflineDataset, episodes: int, seed: int) -> ReturnEngine:
+    warnings.warn("this environment has no table of outcomes: evaluating by rollouts", UserWarning, stacklevel=4)
+    return _environment_engine(world, data, episodes, seed)
+
+
+FAMILIES: dict[str, WorldFamily] = {
+    "tabular": WorldFamily(
+        tabular_collection.collection,
+        tabular_collection.size,
+        {
+            "exact": _table_engine(lambda world, episodes, seed: ExactReturns(world)),
+            "rollout": _table_engine(RolloutReturns),
+        },
+    ),
+    "minatar": WorldFamily(
+        minatar_collection.collection, minatar_collection.size, {"exact": _no_exact_engine, "rollout": GameReturns}
+    ),
+    "environment": WorldFamily(
+        None, tabular_collection.size, {"exact": _environment_instead, "rollout": _environment_engine}
+    ),
+    "none": WorldFamily(None, tabular_collection.size, {}),
+}
+"""Families by name; `World.family` is the key."""
+
+
+def _row_of(name: str, make: Any) -> WorldRow:
+    if not callable(make):
+        raise OptionError(f"the world {name!r} must be a function that returns a world, not {make!r}")
+    return WorldRow(make)
+
+
+GAME_DEFAULTS = WorldDefaults(evaluator="rollout", rollouts=50, labels_per_refit=0.02)
+NETWORK = replace(GAME_DEFAULTS, learner="iql")
+"""Games in which nearly every state is visited once: a table learns nothing there."""
+
+TABULAR: dict[str, WorldRow] = {
+    name: WorldRow(make, WorldDefaults(share, mixture, learning=LearnerDefaults(passes)))
+    for name, make, share, mixture, passes in (
+        ("Graph", tabular.graph, 0.7, "non-expert", 10),
+        ("Tree", tabular.tree, 0.7, "non-expert", 20),
+        ("TwoRooms", tabular.two_rooms, 0.5, "non-expert", 10),
+        ("TwoRoomsTrap", tabular.two_rooms_trap, 0.5, "non-expert", 10),
+        ("FrozenLake", tabular.frozen_lake, 0.5, "all", 20),
+        ("CliffWalk", tabular.cliff_walk, 0.5, "all", 20),
+    )
+}
+"""The six tabular worlds of the paper."""
+GAMES: dict[str, WorldRow] = {
+    name: WorldRow(partial(MinAtarWorld, name), defaults, is_game=True)
+    for name, defaults in (
+        ("Breakout", GAME_DEFAULTS),
+        # Freeway's learning curve is flat after 2,000 updates.
+        ("Freeway", replace(NETWORK, learning=LearnerDefaults(updates=25_000, laptop_updates=3_000))),
+        ("Seaquest", NETWORK),
+        ("Asterix", replace(NETWORK, learning=LearnerDefaults(updates=75_000))),
+    )
+}
+"""The four MinAtar games of the paper."""
+WORLDS: Registry[WorldRow] = Registry("world", "selectenv.worlds", _row_of)
+for _name, _row in {**TABULAR, **GAMES}.items():
+    WORLDS.add(_name, _row)
+
+
+def find_row(world: Any) -> WorldRow:
+    """Return the row of a world given by name, or of one of the games; other worlds have generic defaults."""
+    if isinstance(world, str):
+        return WORLDS.find(world)
+    if isinstance(world, MinAtarWorld):
+        return GAMES[world.name]
+    return WorldRow(lambda: world)
+
+
+def own_parameters(world: Any) -> tuple[str, ...]:
+    """Return the names of a named world's own options; a world that is given as an object has none."""
+    return find_row(world).parameters if isinstance(world, str) else ()
+
+
+def find_world(world: Any, own: Mapping[str, Any]) -> World:
+    """Return the world itself.
+
+    Args:
+        world: a name, a world, a Gymnasium environment, or None.
+        own: options of the named world.
+
+    Raises:
+        WorldError: it is something else.
+    """
+    if isinstance(world, str):
+        world = find_row(world).make(**own)
+    if world is None:
+        return NoWorld()
+    if isinstance(world, gym.Env):
+        return tabular.from_toy_text(world) if hasattr(world.unwrapped, "P") else DiscreteEnvWorld(world)
+    if getattr(world, "family", None) not in FAMILIES:
+        raise WorldError(
+            f"a world is a name, a TabularWorld, a MinAtarWorld or a Gymnasium environment, not {type(world).__name__}"
+        )
+    found: World = world
+    return found
+
+
+def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> OfflineDataset:
+    """Return the dataset that the options ask for: given, loaded from a file, or collected from the world.
+
+    Raises:
+        DatasetError: it is not a dataset, or the world cannot be collected from.
+        OptionError: options of collecting data together with given data.
+    """
+    data, family = options.dataset, FAMILIES[world.family]
+    if not options.is_named:
+        if options.collects:
+            raise OptionError(
+                "the data are given: options of collecting data (dataset_seed, dataset_size, mixture, ...) have no effect"
+            )
+        return data if isinstance(data, OfflineDataset) else load(_dataset_path(data))
+    if family.collection is None:
+        raise DatasetError("data cannot be collected without a world of ours: give `dataset=`")
+    resolved = replace(
+        options,
+        dataset_size=family.size(options),
+        expert_share=_expert_share(options, defaults),
+        mixture=defaults.mixture if options.mixture is None else options.mixture,
+    )
+    spec, gather = family.collection(world, resolved)
+    return cached(spec, gather) if options.cache else gather()
+
+
+def find_engine(
+    world: World, data: OfflineDataset, options: EvaluationOptions, defaults: WorldDefaults
+) -> ReturnEngine | None:
+    """Return what computes returns, or None if there is no world to compute them in."""
+    engines = FAMILIES[world.family].engines
+    kind = defaults.evaluator if options.evaluator is None else options.evaluator
+    rollouts = defaults.rollouts if options.rollouts is None else options.rollouts
+    return engines[kind](world, data, rollouts, options.evaluation_seed) if engines else None
+
+
+def _expert_share(options: DataOptions, defaults: WorldDefaults) -> float:
+    """Return the expert share of a named dataset, unless another one is asked for."""
+    if options.dataset == "train":
+        return defaults.expert_share if options.expert_share is None else options.expert_share
+    if options.expert_share is not None:
+        raise OptionError(
+            f"dataset={options.dataset!r} fixes the expert share: leave out expert_share, or the dataset's name"
+        )
+    return float(options.dataset.removeprefix("test-"))
+
+
+def _dataset_path(data: Any) -> str | os.PathLike[str]:
+    """Return the path of a dataset file.
+
+    Raises:
+        UnknownNameError: a name that is neither a named dataset nor a file.
+        DatasetError: something else than a path.
+    """
+    if isinstance(data, str) and os.sep not in data and not data.endswith(".npz"):
+        raise UnknownNameError(f"unknown dataset {data!r}; {did_you_mean(data, DATASETS)} A file ends in .npz.")
+    if not isinstance(data, str | os.PathLike):
+        raise DatasetError(f"a dataset is a name, a file or an OfflineDataset, not {data!r}")
+    return data
