@@ -5,7 +5,7 @@ import os
 import pkgutil
 import zipfile
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
 
 from agents.base import Agent
@@ -26,7 +26,7 @@ class AgentRow(NamedTuple):
 
 
 def _row_of(name: str, kind: Any) -> AgentRow:
-    if not (isinstance(kind, type) and issubclass(kind, Agent) and is_dataclass(kind)):
+    if not isinstance(kind, type) or not issubclass(kind, Agent) or "__dataclass_fields__" not in vars(kind):
         raise OptionTypeError(f"the agent {name!r} must be a dataclass that derives from agents.Agent, not {kind!r}")
     return AgentRow(kind, {})
 

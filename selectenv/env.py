@@ -43,12 +43,15 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self.options = _environment_options(budget, options)
         self.render_mode = self.options.render_mode
         self.marginal, self._test = self.options.reward_mode == "marginal", self.options.phase == "test"
-        fixed = isinstance(problem, SelectionProblem)
-        if not fixed and not callable(problem):
-            raise OptionTypeError(f"problem must be a SelectionProblem or a function that makes one, not {problem!r}")
-        self._source = None if fixed else problem
+        self._source: ProblemSource | None = None
         self.calls = Calls()
-        first = problem if isinstance(problem, SelectionProblem) else problem(np.random.default_rng(0))
+        if isinstance(problem, SelectionProblem):
+            first = problem
+        elif callable(problem):
+            self._source = problem
+            first = problem(np.random.default_rng(0))
+        else:
+            raise OptionTypeError(f"problem must be a SelectionProblem or a function that makes one, not {problem!r}")
         self._adopt(first)
         n = first.n_states
         self.budget = self._labels(None)
@@ -56,8 +59,10 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self._refit_every = number_of_labels(refit, n, "labels_per_refit", OptionError, math.inf)
         self._initial = self._initial_count()
         spaces = {name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()}
-        self.observation_space = gym.spaces.Dict({**spaces, "budget": gym.spaces.Box(0, 1, (1,), np.float32)})
-        self.action_space = gym.spaces.Discrete(n)  # type: ignore[assignment]  # plain ints are accepted too
+        self.observation_space = gym.spaces.Dict(  # type: ignore[assignment]  # Gymnasium's Dict holds Any
+            {**spaces, "budget": gym.spaces.Box(0, 1, (1,), np.float32)}
+        )
+        self.action_space = gym.spaces.Discrete(n)
         self.labelled_at = np.zeros(n, np.int64)
         """[n] when each state was labelled in the episode, counted from 1; 0 if it is not labelled."""
         self.labels_spent, self._since_refit = self.budget, 0  # nothing may be labelled before reset

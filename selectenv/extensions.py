@@ -66,7 +66,8 @@ class Registry(Mapping[str, R], Generic[R]):
         Raises:
             UnknownNameError: there is no such row.
         """
-        return self[name] if name in self._rows else self[check_name(self.kind, name, self)]  # type: ignore[index]
+        known = isinstance(name, str) and name in self._rows
+        return self[str(name) if known else check_name(self.kind, name, self)]
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names, those of entry points last."""

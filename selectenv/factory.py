@@ -87,17 +87,16 @@ def make_env(world: Any = None, *, dataset_seed: int | None = 0, **options: Any)
     own_options(options, _allowed(world, options), names(*GROUPS))
     environment = {key: value for key, value in options.items() if key in names(EnvironmentOptions)}
     rest = {key: value for key, value in options.items() if key not in environment}
-    problem = (
-        FreshData({"world": world, **rest})
-        if dataset_seed is None
-        else make_problem(world, dataset_seed=dataset_seed, **rest)
-    )
-    if environment.get("labels_per_refit") is None:
+    refit_given = environment.get("labels_per_refit") is not None
+    if not refit_given:
         environment["labels_per_refit"] = row.defaults.labels_per_refit
-        refits = LEARNERS.find(options.get("learner") or row.defaults.learner).laptop_refits
-        if dataset_seed is not None and refits is not None and options.get("scale") != "paper":
-            labels = number_of_labels(environment.get("budget", EnvironmentOptions.budget), problem.n_states)
-            environment["labels_per_refit"] = -(-labels // refits)
+    if dataset_seed is None:
+        return RewardSelectionEnv(FreshData({"world": world, **rest}), **environment)
+    problem = make_problem(world, dataset_seed=dataset_seed, **rest)
+    refits = LEARNERS.find(options.get("learner") or row.defaults.learner).laptop_refits
+    if not refit_given and refits is not None and options.get("scale") != "paper":
+        labels = number_of_labels(environment.get("budget", EnvironmentOptions.budget), problem.n_states)
+        environment["labels_per_refit"] = -(-labels // refits)
     return RewardSelectionEnv(problem, **environment)
 
 
@@ -136,5 +135,5 @@ def _document(function: Any, first: str, groups: tuple[type, ...]) -> None:
 
 _document(make_problem, "world", PROBLEM_GROUPS)
 _document(make_env, "world", GROUPS)
-for _maker in (make_env, make_random_env):
-    _maker.metadata = RewardSelectionEnv.metadata  # type: ignore[attr-defined]  # Gymnasium checks render modes here
+make_env.metadata = RewardSelectionEnv.metadata  # type: ignore[attr-defined]  # Gymnasium checks render modes here
+make_random_env.metadata = RewardSelectionEnv.metadata  # type: ignore[attr-defined]

@@ -53,8 +53,6 @@ class WorldRow:
     make: Callable[..., Any]
     """Makes the world from its own options."""
     defaults: WorldDefaults = WorldDefaults()
-    is_game: bool = False
-    """Whether states are images, and datasets so large that they are kept on disk."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -143,7 +141,7 @@ TABULAR: dict[str, WorldRow] = {
 }
 """The six tabular worlds of the paper."""
 GAMES: dict[str, WorldRow] = {
-    name: WorldRow(partial(MinAtarWorld, name), defaults, is_game=True)
+    name: WorldRow(partial(MinAtarWorld, name), defaults)
     for name, defaults in (
         ("Breakout", GAME_DEFAULTS),
         # Freeway's learning curve is flat after 2,000 updates.
@@ -207,7 +205,7 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
     if not options.is_named:
         if options.collects:
             raise OptionError(
-                "the data are given: options of collecting data (dataset_seed, dataset_size, mixture, ...) have no effect"
+                "the data are given: options of collecting data (dataset_seed, mixture, ...) have no effect"
             )
         return data if isinstance(data, OfflineDataset) else load(_dataset_path(data))
     if family.collection is None:

@@ -110,8 +110,8 @@ class OptunaSearch(SearchAgent):
         known = [*SAMPLERS, *(name for name in dir(optuna.samplers) if name.endswith("Sampler"))]
         chosen = check_name("sampler", self.sampler, known)
         maker: Any = getattr(optuna.samplers, SAMPLERS.get(chosen, chosen))
-        task = self._task(task, base)
-        name = self.study or f"{task.problem.dataset.spec.get('world', 'data')}-{task.budget}-{task}"
+        identity = self._identity(task, base)
+        name = self.study or f"{task.problem.dataset.spec.get('world', 'data')}-{task.budget}-{identity}"
         verbosity = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
@@ -125,22 +125,23 @@ class OptunaSearch(SearchAgent):
             raise OptionError(f"the storage {self.storage!r} cannot be used: {type(error).__name__}: {error}") from None
         finally:
             optuna.logging.set_verbosity(verbosity)
-        if study.user_attrs.get("task", task) != task:
+        if study.user_attrs.get("task", identity) != identity:
             raise OptionError(f"the study {name!r} belongs to another task: other data, learner, budget or settings")
-        study.set_user_attr("task", task)
+        study.set_user_attr("task", identity)
         for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
             study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # cut off when an earlier run was stopped
-        seed = int(seed_word(task.seed, "selection", self.name, task, len(study.trials))) % 2**32
+        seed = int(seed_word(task.seed, "selection", self.name, identity, len(study.trials))) % 2**32
         try:
             study.sampler = maker(**{"seed": seed, **(self.sampler_options or {})})
         except (TypeError, ValueError) as error:
             raise OptionError(f"sampler_options do not fit the sampler {self.sampler!r}: {error}") from None
         return study
 
-    def _task(self, task: SearchTask, base: IntArray | None) -> str:
+    def _identity(self, task: SearchTask, base: IntArray | None) -> str:
         """Return a hash of everything that decides what a trial is worth."""
         problem, learner = task.problem, task.problem.learner
-        rule = {name: value for name, value in sorted(vars(learner).items()) if isinstance(value, str | int | float)}
+        settings = {**vars(learner), "adapted": learner.rule == "adapted", "rule": None}
+        rule = {name: value for name, value in sorted(settings.items()) if isinstance(value, str | int | float)}
         content = [
             problem.dataset.fingerprint, type(learner).__name__, rule, type(problem.evaluator.engine).__name__,
             problem.evaluator.discount, task.budget, np.flatnonzero(task.fixed).tolist(), task.seed,

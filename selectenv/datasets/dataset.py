@@ -30,7 +30,7 @@ class _shared_property(Generic[T]):  # noqa: N801 - used as a decorator, like fu
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, dataset: "OfflineDataset", owner: type) -> T:
+    def __get__(self, dataset: "OfflineDataset | None", owner: type) -> T:
         if dataset is None:
             return self  # type: ignore[return-value]  # documentation tools look at the descriptor itself
         shared = dataset._shared

@@ -71,10 +71,10 @@ class GameReturns:
         playing, factor = np.arange(len(keys)), 1.0
         for step in range(self.world.horizon):
             images = games.images[playing]
-            states = self._images.find(self._ids, images)
+            states = self._images.find(self._ids, images).astype(np.int64)
             chances = policies.probabilities(playing // episodes, states, images)
             unknown = np.isnan(chances[:, 0])
-            steps += len(playing), np.count_nonzero(unknown)
+            steps += np.array([len(playing), np.count_nonzero(unknown)])
             row = np.where(unknown, -1, np.arange(len(playing))).astype(np.int32)
             actions = draw_actions(chances[None], np.zeros(len(playing), np.int64), row, keys[playing, 0], step)
             moves = games.step(actions, playing)

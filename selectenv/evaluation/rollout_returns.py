@@ -1,5 +1,7 @@
 """Mean returns of simulated episodes in a tabular world, or in a Gymnasium environment without a table."""
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +68,7 @@ class EnvironmentReturns:
         Raises:
             OptionError: the environment's spaces are not those of the data.
         """
-        env = world.env
+        env: Any = world.env
         spaces = env.observation_space, env.action_space
         if not all(isinstance(space, gym.spaces.Discrete) for space in spaces) or ids.dtype.kind not in "iu":
             raise OptionError(f"rollouts need discrete observations and actions and integer ids, not {spaces}")

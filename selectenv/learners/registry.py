@@ -61,7 +61,7 @@ def _tabular(rule: str) -> LearnerRow:
         if (options.updates, options.learner_runs, options.checkpoints) != (None, 1, None):
             raise OptionError(f"the learner {rule!r} is a table: it has no updates, learner_runs or checkpoints")
         _check_imputation(options, rule == "uds")
-        shared = (rule, float(options.gamma), options.impute, options.unseen == "exclude")
+        shared = (rule, float(options.gamma), _imputed(options), options.unseen == "exclude")
         if options.solver == "exact":
             return ExactLearner(*shared)
         passes = defaults.passes if options.passes is None else options.passes
@@ -77,7 +77,7 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
                 f'the learner {options.learner!r} is a network: it has no solver="sampled" and no unseen="exclude"'
             )
         _check_imputation(options, fixed.get("rule") == "uds")
-        imputed = {"impute": options.impute} if fixed.get("rule") == "uds" else {}
+        more: dict[str, Any] = {"impute": _imputed(options)} if fixed.get("rule") == "uds" else {}
         if options.checkpoint_directory is not None:
             _make_directory(options.checkpoint_directory)
         return kind(
@@ -87,7 +87,7 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
             checkpoints=options.checkpoint_directory,
             gamma=float(options.gamma),
             **fixed,
-            **imputed,
+            **more,
         )
 
     return LearnerRow(make, uses_scale=True, laptop_refits=LAPTOP_REFITS)
@@ -159,6 +159,10 @@ def make_learner(
 def _check_imputation(options: LearnerOptions, imputes: bool) -> None:
     if not imputes and options.impute != 0:
         raise OptionError(f"the learner {options.learner!r} ignores unlabelled transitions: it has nothing to impute")
+
+
+def _imputed(options: LearnerOptions) -> float | str:
+    return options.impute if isinstance(options.impute, str) else float(options.impute)
 
 
 def _make_directory(path: Path) -> None:

@@ -50,12 +50,13 @@ class ExactLearner:
     def fit(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None = None) -> FitResult:
         """Learn from one label set; see `Learner.fit`."""
         known = dataset.states_with_rewards(rewards) if labels is None else labels
-        values, q, policy = learn_one(*self._arguments(dataset, rewards, known))
+        model, rule = self._model_and_rule(dataset, rewards)
+        values, q, policy = learn_one(model, known, *rule)
         return FitResult(TablePolicy(policy), q, values, table=policy, dataset=dataset)
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> TablePolicies:
         """Learn one policy per label set [sets, n], many at a time."""
-        model, _, *rule = self._arguments(dataset, rewards, masks)
+        model, rule = self._model_and_rule(dataset, rewards)
         if not in_lanes(model):
             policies = np.stack([learn_one(model, mask, *rule)[2] for mask in masks])[..., None]
             return TablePolicies(policies, len(masks))
@@ -66,10 +67,10 @@ class ExactLearner:
         learn_blocks(model, masks, *rule, np.empty((1, n, lanes)), np.empty((1, n, actions, lanes)), policies)
         return TablePolicies(policies, len(masks))
 
-    def _arguments(
-        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray
-    ) -> tuple[Model, BoolArray, float, float, bool, FloatArray]:
-        """Return the arguments of the solvers."""
+    def _model_and_rule(
+        self, dataset: OfflineDataset, rewards: FloatArray
+    ) -> tuple[Model, tuple[float, float, bool, FloatArray]]:
+        """Return the empirical model, and the arguments of the solvers that describe the rule."""
         impute = imputed_reward(self.impute, dataset, rewards)
         model = dataset.empirical_model(rewards, exclude_unseen=self.exclude_unseen, unknown=impute)
-        return model, labels, self.gamma, impute, self.rule == "adapted", dataset.action_frequencies
+        return model, (self.gamma, impute, self.rule == "adapted", dataset.action_frequencies)

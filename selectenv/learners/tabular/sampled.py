@@ -17,7 +17,8 @@ from selectenv.typing import BoolArray, FloatArray, Int32Array
 class _Samples(NamedTuple):
     """The transitions as small tables and an index into them."""
 
-    index: Int32Array
+    unique: Int32Array
+    """[size] which unique transition each one is."""
     state: Int32Array
     action: Int32Array
     next_state: Int32Array
