@@ -1,13 +1,36 @@
-"""The studies, found by themselves: a module here with a `STUDY` is one."""
+"""The studies: a module here with a `STUDY` is one, and so is an entry point of the group `selectenv.studies`."""
 
 import importlib
 import pkgutil
+from importlib.metadata import entry_points
+from typing import Any
 
 from experiments.engine.study import Study
+from selectenv.errors import ExtensionError
+
+GROUP = "selectenv.studies"
 
 
 def find_studies() -> dict[str, Study]:
-    """Return all studies by name, in their places."""
+    """Return all studies by name, in the order of their `place`.
+
+    Raises:
+        ExtensionError: an entry point of another package is not a study.
+    """
     names = (module.name for module in pkgutil.walk_packages(__path__, f"{__name__}."))
-    found = [module.STUDY for module in map(importlib.import_module, names) if hasattr(module, "STUDY")]
+    modules = (importlib.import_module(name) for name in names)
+    found: list[Study] = [study for module in modules if (study := getattr(module, "STUDY", None)) is not None]
+    found += [_load(point) for point in entry_points(group=GROUP)]
     return {study.name: study for study in sorted(found, key=lambda study: (study.place, study.name))}
+
+
+def _load(point: Any) -> Study:
+    """Return the study behind an entry point: a `Study`, or a module with a `STUDY`."""
+    try:
+        loaded = point.load()
+        study = getattr(loaded, "STUDY", loaded)
+    except Exception as error:
+        raise ExtensionError(f"the study {point.name!r} cannot be loaded from {point.value!r}: {error}") from error
+    if not isinstance(study, Study):
+        raise ExtensionError(f"the study {point.name!r} must be a Study, or a module with a STUDY, not {study!r}")
+    return study

@@ -14,7 +14,7 @@ from selectenv.checks import check_name
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners.cloning import CloningLearner
-from selectenv.learners.imputation import imputed_reward
+from selectenv.learners.imputed_reward import imputed_reward
 from selectenv.learners.network_learner import NetworkLearner, images_of
 from selectenv.learners.training_run import IqlRun
 from selectenv.policies import CloningPolicy, GreedyPolicy, LabelledPolicy, UniformPolicy, ValuedPolicy

@@ -17,7 +17,7 @@ from selectenv.kernels.tabular.model import Model
 from selectenv.kernels.tabular.single import in_lanes, learn_one
 from selectenv.kernels.tabular.solve import LANES, learn_blocks
 from selectenv.learners.base import FitResult
-from selectenv.learners.imputation import imputed_reward
+from selectenv.learners.imputed_reward import imputed_reward
 from selectenv.policies import TablePolicies, TablePolicy
 from selectenv.typing import BoolArray, FloatArray
 

@@ -8,7 +8,7 @@ import numpy as np
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.tabular.qlearning import learn_sets
 from selectenv.learners.base import FitResult
-from selectenv.learners.imputation import imputed_reward
+from selectenv.learners.imputed_reward import imputed_reward
 from selectenv.policies import TablePolicies, TablePolicy
 from selectenv.streams import seed_word
 from selectenv.typing import BoolArray, FloatArray, Int32Array
