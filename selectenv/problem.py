@@ -109,7 +109,7 @@ class SelectionProblem:
     def learn(self, labels: Labels) -> FitResult:
         """Return what the learner makes of the labels."""
         mask = self.mask(labels) & self.dataset.labelable
-        if (mask & ~self.dataset.revealable).any():
+        if not self.dataset.has_rewards and mask.any():
             raise NoEvaluatorError("this dataset has no rewards, so nothing can be learned from labels")
         return self._fit(mask)
 

@@ -37,6 +37,7 @@ class _shared_property(Generic[T]):  # noqa: N801 - used as a decorator, like fu
         if self._name not in shared:
             shared[self._name] = self._compute(dataset)
         value: T = shared[self._name]
+        dataset.__dict__[self._name] = value  # found there next time, without this call
         return value
 
 
