@@ -250,6 +250,8 @@ def _asked(policy: Policy, states: IntArray, observations: Observations | None) 
     Raises:
         PolicyError: the answer is something else.
     """
+    if not callable(getattr(policy, "probabilities", None)):
+        raise PolicyError(f"a policy has a method probabilities(states, observations), and {policy!r} has none")
     try:
         found = np.asarray(policy.probabilities(states, observations), np.float64)
     except (TypeError, ValueError, IndexError) as error:
