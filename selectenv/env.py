@@ -66,6 +66,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self.labelled_at = np.zeros(n, np.int64)
         """[n] when each state was labelled in the episode, counted from 1; 0 if it is not labelled."""
         self.labels_spent, self._since_refit = self.budget, 0  # nothing may be labelled before reset
+        self._initial_labels = np.empty(0, np.int64)
         self._view: SelectionView | None = None
 
     def reset(
@@ -117,7 +118,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self.labels_spent += 1
         if not wasted:
             self.labelled_at[number] = self.labels_spent
-            self._reveal([number])
+            self._reveal(np.array([number]))
         observation, reward, over, info = self._after_labelling(1, wasted)
         info["state"] = self.problem.states[number]
         info["wasted"] = wasted
@@ -201,13 +202,12 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             return min(number_of_labels(given, self.problem.n_states), basis)
         return episode_labels(given, basis, rng)
 
-    def _reveal(self, states: IntArray | list[int]) -> None:
+    def _reveal(self, states: IntArray) -> None:
         """Add the rewards of newly labelled states to the view, if somebody has asked for it."""
-        data = self.problem.dataset
         if self._view is not None:
-            for state in states:
-                transitions = data.transitions_of(int(state))
-                self._view.reveal(transitions, data.all_rewards[transitions])
+            data = self.problem.dataset
+            transitions = data.transitions_of(states)
+            self._view.reveal(transitions, data.all_rewards[transitions])
 
     def _initial_count(self) -> int:
         """Return how many states are labelled at random at reset."""

@@ -1,4 +1,4 @@
-"""Named random streams: each follows from a seed and the identity of its task, never from who runs it or when."""
+"""Named random streams, derived from a seed and the identity of a task: independent of workers and of their order."""
 
 import hashlib
 import json

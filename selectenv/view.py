@@ -32,14 +32,20 @@ class SelectionView:
         """Number of labels of the episode, initial ones included."""
         self.initial = initial
         """Numbers of the states that were labelled at random at reset."""
-        self._revealed = np.full(len(dataset), np.nan)
-        self._shown = self._revealed.view()
-        self._shown.flags.writeable = False
+        self._revealed: FloatArray | None = None
+        self._pending: list[tuple[IntArray, FloatArray]] = []
 
     @property
     def rewards(self) -> FloatArray:
-        """[size] the rewards revealed so far, NaN elsewhere; read-only, and updated as states are labelled."""
-        return self._shown
+        """[size] the rewards revealed so far, NaN elsewhere; read-only."""
+        if self._revealed is None:
+            self._revealed = np.full(len(self.dataset), np.nan)
+        for transitions, rewards in self._pending:
+            self._revealed[transitions] = rewards
+        self._pending.clear()
+        shown = self._revealed.view()
+        shown.flags.writeable = False
+        return shown
 
     @property
     def labels_to_choose(self) -> int:
@@ -47,5 +53,5 @@ class SelectionView:
         return self.budget - len(self.initial)
 
     def reveal(self, transitions: IntArray, rewards: FloatArray) -> None:
-        """Add the rewards of transitions; called by whoever labels."""
-        self._revealed[transitions] = rewards
+        """Add the rewards of transitions; called by the environment when it labels their states."""
+        self._pending.append((transitions, rewards))

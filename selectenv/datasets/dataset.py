@@ -280,10 +280,14 @@ class OfflineDataset:
         """The transitions of each state: (first [n + 1], transition [size])."""
         return np.concatenate([[0], np.cumsum(self.visits)]), np.argsort(self.state, kind="stable")
 
-    def transitions_of(self, state: int) -> IntArray:
-        """Return the numbers of the transitions out of one state, in the order they happened."""
+    def transitions_of(self, states: IntArray) -> IntArray:
+        """Return the numbers of the transitions out of states [k], state by state in the order they happened."""
         first, transition = self._by_state
-        return transition[first[state] : first[state + 1]]
+        if len(states) == 1:
+            return transition[first[states[0]] : first[states[0] + 1]]
+        count = self.visits[states]
+        skipped = np.cumsum(count) - count
+        return transition[np.repeat(first[states] - skipped, count) + np.arange(count.sum())]
 
     @cached_property
     def smallest_reward(self) -> float:
