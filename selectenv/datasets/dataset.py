@@ -284,10 +284,12 @@ class OfflineDataset:
         """Return the numbers of the transitions out of states [k], state by state in the order they happened."""
         first, transition = self._by_state
         if len(states) == 1:
-            return transition[first[states[0]] : first[states[0] + 1]]
-        count = self.visits[states]
-        skipped = np.cumsum(count) - count
-        return transition[np.repeat(first[states] - skipped, count) + np.arange(count.sum())]
+            where: slice | IntArray = slice(int(first[states[0]]), int(first[states[0] + 1]))
+        else:
+            count = self.visits[states]
+            where = np.repeat(first[states] - (np.cumsum(count) - count), count) + np.arange(count.sum())
+        found: IntArray = transition[where]
+        return found
 
     @cached_property
     def smallest_reward(self) -> float:
