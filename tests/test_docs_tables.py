@@ -1,0 +1,417 @@
+"""Every table and headline number of the README and of docs/ agrees with the code or with stored results."""
+
+import csv
+import itertools
+import re
+from collections.abc import Callable
+from functools import cache
+from statistics import mean
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import agents
+import selectenv
+from experiments.analysis.best_known import best_known, best_return
+from experiments.benchmarks.bench import RELEASED_SECONDS
+from experiments.protocol.budgets import BUDGETS, FEEDBACK
+from experiments.protocol.published import published
+from experiments.studies import find_studies
+from selectenv import options
+from selectenv.domains.minatar.experts import load_expert
+from selectenv.domains.minatar.games import GAMES, MinAtarWorld
+from selectenv.domains.tabular.random_worlds import LARGEST, SMALLEST
+from selectenv.learners import LEARNERS
+from tests.markdown_pages import ROOT, Table, tables, text_of
+
+ALL_TABLES = tables()
+WITHOUT_CHECKS = ("docs/mutants.md", "docs/extending.md")
+"""Pages whose tables have tests of their own or list prose."""
+
+
+@cache
+def results() -> tuple[dict[str, str], ...]:
+    with (ROOT / "docs" / "results.csv").open(encoding="utf-8") as file:
+        return tuple(csv.DictReader(file))
+
+
+def select(**wanted: str) -> list[dict[str, str]]:
+    """Return the rows of the full run with these values."""
+    found = [row for row in results() if all(row[column] == value for column, value in wanted.items())]
+    assert found, f"no result matches {wanted}"
+    return found
+
+
+def average(**wanted: str) -> float:
+    return mean(float(row["ours"]) for row in select(**wanted))
+
+
+def same(shown: str, value: float) -> bool:
+    """Return whether a number is shown rounded; results are stored with three digits, hence the small tolerance."""
+    text = shown.strip("*").replace(",", "").replace("%", "").strip()
+    digits = len(text.partition(".")[2])
+    return abs(float(text) - value) <= 0.5 * 10**-digits + 0.0006
+
+
+def same_with_error(shown: str, row: dict[str, str], mean_column: str = "ours", error: str = "std. error") -> bool:
+    value, _, spread = shown.partition(" +- ")
+    return same(value, float(row[mean_column])) and same(spread, float(row[error]))
+
+
+def judged(strategies: tuple[str, ...], studies: tuple[str, ...]) -> tuple[int, int]:
+    """Return how many published numbers of tabular worlds agree, and how many there are."""
+    verdicts = [
+        row["verdict"]
+        for row in results()
+        if row["verdict"]
+        and row["ours"] != "not enumerated"
+        and row["world"] in selectenv.TABULAR
+        and row["strategy"].startswith(strategies)
+        and row["study"] in studies
+    ]
+    return sum(verdict.startswith("agrees") for verdict in verdicts), len(verdicts)
+
+
+def check_environments(table: Table) -> None:
+    worlds = [re.fullmatch(r"`RewardSelection-(\w+)-v0`", row[0])[1] for row in table.rows]
+    known = [env_id.split("-")[1] for env_id in gym.registry if env_id.startswith("RewardSelection-")]
+    assert worlds == (known if table.page == "README.md" else list(selectenv.TABULAR))
+    for world, (_, states, actions, horizon, _, best) in zip(worlds, table.rows, strict=True):
+        if world in selectenv.TABULAR:
+            problem = selectenv.make_problem(world)
+            place = selectenv.TABULAR[world].make()
+            assert (place.n_states, place.n_actions, place.horizon) == (int(states), int(actions), int(horizon))
+            assert same(best, problem.performance(problem.dataset.labelable))
+        elif world in GAMES:
+            game = MinAtarWorld(world)
+            assert (game.n_actions, game.horizon) == (int(actions), int(horizon.replace(",", "")))
+            assert best == f"{load_expert(game).card['return']:.1f} (expert)"
+            assert states == next(row[3] for row in game_rows() if world in row[0])
+        else:
+            assert (world, states) == ("Random", f"{SMALLEST} to {LARGEST}")
+
+
+def game_rows() -> tuple[tuple[str, ...], ...]:
+    return next(table.rows for table in ALL_TABLES if table.header[:3] == ("id", "actions", "channels"))
+
+
+def check_games(table: Table) -> None:
+    assert [row[0] for row in table.rows] == [f"`{selectenv.env_id(name)}`" for name in GAMES]
+    for name, (_, actions, channels, _, earned) in zip(GAMES, table.rows, strict=True):
+        game = MinAtarWorld(name)
+        card = load_expert(game).card
+        assert (game.n_actions, game.shape[2]) == (int(actions), int(channels))
+        assert earned == f"{card['return']:.1f} +- {card['return_error']:.1f}"
+
+
+def check_agents(table: Table) -> None:
+    assert [row[0].strip("`") for row in table.rows] == list(agents.AGENTS)
+    for name, closed, training, evaluator, strategy in table.rows:
+        agent = agents.make(name.strip("`"))
+        assert (agent.taxonomy.test_loop == "closed") == (closed == "yes")
+        assert (agent.taxonomy.training, agent.taxonomy.evaluator) == (training, evaluator)
+        if preset := re.match(r"es with (\d+) iterations of (\d+) sets", strategy):
+            assert (agent.iterations, agent.population) == (int(preset[1]), int(preset[2]))
+
+
+def check_observation(table: Table) -> None:
+    space = selectenv.make_env("Graph").observation_space
+    assert sorted(row[0].strip("`") for row in table.rows) == sorted(space.keys())
+
+
+def check_options(table: Table) -> None:
+    pages = " ".join(text_of(f"docs/{page}.md") for page in ("environments", "learners", "minatar"))
+    for _, name, _ in table.rows:
+        for option in getattr(options, name.strip("`")).__dataclass_fields__:
+            assert re.search(rf"`{option}\b", pages), f"{option} is not described"
+
+
+def check_learners(table: Table) -> None:
+    assert [row[0].strip("`") for row in table.rows] == list(LEARNERS)
+
+
+def check_studies(table: Table) -> None:
+    assert [row[0].strip("`") for row in table.rows] == list(find_studies())
+
+
+def check_heuristics(table: Table) -> None:
+    assert [row[0] for row in table.rows] == list(selectenv.TABULAR)
+    for world, *shown in table.rows:
+        values = [average(study="heuristics-uds", world=world, strategy=name) for name in table.header[1:]]
+        assert all(same(cell, value) for cell, value in zip(shown, values, strict=True))
+        bold = [cell.startswith("**") for cell in shown]
+        assert bold == [round(value, 2) == round(max(values), 2) for value in values]
+
+
+HEURISTICS = ("heuristics-uds", "heuristics-adapted")
+TRAINED = ("trained-uds", "trained-adapted")
+VERDICT_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "brute-force (UDS, adapted)": (("brute-force",), TRAINED),
+    "sequential-greedy (UDS, adapted)": (("sequential-greedy",), TRAINED),
+    "guided, guided-on-policy, visitation-on-policy": (
+        ("guided", "visitation-on-policy"),
+        (*HEURISTICS, *TRAINED),
+    ),
+    "evolution strategies (tables and ablations)": (("es-",), (*TRAINED, "es-iterations", "es-population")),
+    "initial random labels (guided, ES)": (("guided", "es-"), ("initial-sample",)),
+}
+
+
+def check_verdicts(table: Table) -> None:
+    first_four, every = [0, 0], [0, 0]
+    for place, (name, agree, of, _) in enumerate(table.rows):
+        if name in VERDICT_ROWS:
+            counted = judged(*VERDICT_ROWS[name])
+        else:
+            strategy = name.removesuffix(" (UDS, adapted)")
+            on_policy = judged((f"{strategy}-on-policy",), HEURISTICS)
+            together = judged((strategy,), HEURISTICS)
+            counted = together[0] - on_policy[0], together[1] - on_policy[1]
+        assert (int(agree), int(of)) == counted, name
+        every = [total + new for total, new in zip(every, counted, strict=True)]
+        if place < 4:
+            first_four = [total + new for total, new in zip(first_four, counted, strict=True)]
+    page = text_of("docs/studies.md")
+    assert f"none of the {every[1]:,} is impossible" in page
+    assert f"{first_four[0]} of {first_four[1]} agree" in page
+    assert f"{every[0]:,} of {every[1]:,} agree, none is impossible" in text_of("README.md")
+
+
+def check_budgets(table: Table) -> None:
+    assert table.header[1:] == tuple(map(str, FEEDBACK))
+    assert {world: tuple(map(int, labels)) for world, *labels in table.rows} == BUDGETS
+
+
+def check_exact_facts(table: Table) -> None:
+    here = [row[2] for row in table.rows]
+    graph, tree, lake = (selectenv.make_problem(name) for name in ("Graph", "Tree", "FrozenLake"))
+    best = [int(graph.performance_many(sets(graph, size)).max()) for size in (1, 2, 3, 4)]
+    assert here[0].startswith(", ".join(map(str, best)))
+    triples = sets(tree, 3)
+    returns = tree.performance_many(triples)
+    assert tree.states[triples[returns.argmax()]].tolist() == [15, 19, 23]
+    assert f"{returns.max():.6f} (all {len(triples):,} sets)" in here[1]
+    masks = np.concatenate([sets(lake, size) for size in range(lake.n_states + 1)])
+    returns, goal = lake.performance_many(masks), masks[:, lake.actions([14])[0]]
+    shown = [f"{value:.6f}" for half in (goal, ~goal) for value in np.unique(returns[half].round(6))]
+    assert here[2] == f"{', '.join(shown)} (all {len(masks):,} sets)"
+    adapted = [
+        selectenv.make_problem("Graph", learner="adapted", dataset_seed=seed).performance([7, 9, 11])
+        for seed in range(10)
+    ]
+    assert here[3] == f"{mean(adapted):.2f} over ten datasets"
+    known = [f"{best_return('CliffWalk', 'uds', labels):.2f}" for labels in (12, 18)]
+    assert here[4].startswith(", ".join(known))
+
+
+def sets(problem: selectenv.SelectionProblem, size: int) -> np.ndarray:
+    """Return all sets of a size as masks."""
+    chosen = list(itertools.combinations(range(problem.n_states), size))
+    masks = np.zeros((len(chosen), problem.n_states), bool)
+    for mask, states in zip(masks, chosen, strict=True):
+        mask[list(states)] = True
+    return masks
+
+
+def check_selectors(table: Table) -> None:
+    names = [row[0].strip("*") for row in table.rows]
+    six = {name: select(study="learned", world="six worlds", setting="uds", strategy=name)[0] for name in names}
+    assert sorted(names) == sorted(
+        row["strategy"] for row in select(study="learned", world="six worlds", setting="uds")
+    )
+    assert [float(six[name]["ours"]) for name in names] == sorted(float(row["ours"]) for row in six.values())
+    for name, (_, calls, *cells) in zip(names, table.rows, strict=True):
+        agent = agents.make(name.partition("-without-")[0])
+        assert (agent.taxonomy.evaluator == "never") == (calls == "0")
+        if name.startswith("es-"):
+            assert int(calls.replace(",", "")) == agent.iterations * agent.population
+        for learner, gap, random in zip(("uds", "adapted"), cells[:2], cells[2:], strict=True):
+            if not gap:
+                assert not any(row["strategy"] == name and row["setting"] == learner for row in select(study="learned"))
+                continue
+            row = select(study="learned", world="six worlds", setting=learner, strategy=name)[0]
+            shown, _, interval = gap.partition(" (")
+            assert same(shown, float(row["ours"]))
+            assert bool(interval) == name.startswith("learned")
+            if interval:
+                ends = zip(interval.strip(")").split(" to "), row["95 % interval"].split(" to "), strict=True)
+                assert all(same(bound, float(stored)) for bound, stored in ends)
+            if random:
+                worlds = [
+                    float(row["ours"])
+                    for row in select(study="learned", setting=learner, strategy=name, figure="return")
+                    if row["world"].startswith("Random ")
+                ]
+                assert same(random, mean(worlds))
+
+
+def check_full_labels(table: Table) -> None:
+    assert [row[0] for row in table.rows] == list(GAMES)
+    for game, *cells, exact, of_paper in table.rows:
+        for strategy, cell in zip(("full labels", "behaviour cloning", "greedy cloning"), cells, strict=True):
+            assert same_with_error(cell, select(study="minatar-trained", world=game, strategy=strategy)[0])
+        if exact:
+            row = select(study="breakout-iql", world=game, strategy="full labels", figure="exact")[0]
+            assert same(exact, float(row["ours"]))
+        in_paper = [row for row in published("minatar_uds") if row["domain"] == game and not row["feedback"]]
+        assert same(of_paper, float(in_paper[0]["mean"]))
+
+
+def check_games_by_budget(table: Table) -> None:
+    expected = list(itertools.product(GAMES, ("15 %", "30 %", "60 %")))
+    assert [row[:2] for row in table.rows] == expected
+    for game, labels, *cells, of_paper in table.rows:
+        for strategy, cell in zip(table.header[2:5], cells, strict=True):
+            row = select(study="minatar-heuristics", world=game, labels=labels, strategy=strategy)[0]
+            assert same_with_error(cell, row)
+        assert same_with_error(of_paper, row, "published", "its error")
+
+
+def check_speed(table: Table) -> None:
+    assert {row[0]: float(row[2].removesuffix(" s")) for row in table.rows} == RELEASED_SECONDS
+
+
+def check_headlines(table: Table) -> None:
+    told = {question: result for question, result, _ in table.rows}
+    entries = best_known().values()
+    published_five = ("uniform", "visitation", "visitation-on-policy", "guided", "guided-on-policy")
+    for study, wins in zip(HEURISTICS, (6, 3), strict=True):
+        earned = {
+            (world, name): average(study=study, world=world, strategy=name)
+            for world in BUDGETS
+            for name in (*published_five, "terminal-guided")
+        }
+        won = [
+            world
+            for world in BUDGETS
+            if earned[world, "terminal-guided"] > max(earned[world, name] for name in published_five)
+        ]
+        assert len(won) == wins
+    agree = [row["verdict"] for name in ("uniform", "visitation") for row in select(study=HEURISTICS[0], strategy=name)]
+    assert len(agree) == 60 and all(verdict.startswith("agrees") for verdict in agree)
+    certified = sum(entry["certified"] for entry in entries)
+    proved = f"{certified} of the {len(entries)} best known sets"
+    assert told["How many best label sets are proved optimal?"] == proved
+    assert f"Of the {len(entries)} best known label sets, {certified} are proved optimal" in text_of("docs/studies.md")
+    gaps = {
+        (name, learner): 100
+        * float(select(study="learned", world="six worlds", setting=learner, strategy=name)[0]["ours"])
+        for name in ("learned", "guided")
+        for learner in ("uds", "adapted")
+    }
+    transfer = told["Does a selector trained on random worlds transfer?"]
+    assert [int(share) for share in re.findall(r"(\d+) %", transfer)] == [round(gap) for gap in gaps.values()]
+    breakout = told["Does the selector transfer to Breakout?"]
+    earned = [
+        average(study="learned", world="Breakout", setting="uds", strategy=name) for name in ("learned", "uniform")
+    ]
+    assert all(same(shown, value) for shown, value in zip(re.findall(r"\d\.\d", breakout), earned, strict=True))
+    speed = next(table for table in ALL_TABLES if table.header[1:2] == ("label sets per second",))
+    rates = {row[0]: row[1] for row in speed.rows}
+    assert f"{rates['CliffWalk']} (CliffWalk) to {rates['Graph']} (Graph)" in told["How fast is an exact evaluation?"]
+
+
+CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
+    ("id", "states", "actions", "horizon", "description", "best return"): check_environments,
+    ("id", "actions", "channels", "states in 200,000 transitions", "expert's return"): check_games,
+    ("agent", "labels depend on earlier ones", "training", "asks the evaluator", "strategy"): check_agents,
+    ("key", "meaning"): check_observation,
+    ("group", "dataclass", "page"): check_options,
+    ("learner", "rule for unlabelled states", "policy", "data"): check_learners,
+    ("study", "question"): check_studies,
+    (
+        "world",
+        "uniform",
+        "visitation",
+        "visitation-on-policy",
+        "guided",
+        "guided-on-policy",
+        "terminal",
+        "terminal-guided",
+    ): check_heuristics,
+    ("published numbers", "agree", "of", "where they differ"): check_verdicts,
+    ("world", "0.1", "0.3", "0.5", "0.7", "0.9"): check_budgets,
+    ("fact", "published", "here"): check_exact_facts,
+    (
+        "strategy",
+        "evaluator calls",
+        "six worlds, UDS",
+        "six worlds, adapted",
+        "random worlds, UDS",
+        "random worlds, adapted",
+    ): check_selectors,
+    (
+        "game",
+        "all states labelled",
+        "behaviour cloning",
+        "greedy cloning",
+        "table, solved exactly",
+        "published",
+    ): check_full_labels,
+    ("game", "labels", "uniform", "visitation", "guided", "guided, published"): check_games_by_budget,
+    ("world", "label sets per second", "one call of the released code"): check_speed,
+    ("question", "result", "details"): check_headlines,
+    ("operation", "time"): None,  # measured by `make bench`, not stored
+    ("game", "here", "plain PyTorch", "bare matrix products of a dense update"): None,  # likewise
+}
+
+
+@pytest.mark.parametrize("table", [table for table in ALL_TABLES if table.page not in WITHOUT_CHECKS], ids=str)
+def test_table_matches_code_and_results(table: Table):
+    assert table.header in CHECKS, "a new kind of table needs a check"
+    check = CHECKS[table.header]
+    if check is not None:
+        check(table)
+
+
+def test_sentences_about_games_count_the_verdicts_of_the_full_run():
+    page = text_of("docs/minatar.md")
+    every = [row for row in results() if row["verdict"] and row["ours"] != "not enumerated"]
+    breakout = [row["verdict"].startswith("agrees") for row in every if row["study"].startswith("breakout")]
+    networks = [row["verdict"].startswith("agrees") for row in every if row["study"] == "minatar-trained"]
+    assert f"{sum(breakout)} of the {len(breakout)} published numbers of Breakout agree" in page
+    assert f"{sum(networks)} of {len(networks)} published numbers agree at this scale" in page
+    headline = f"no: {sum(breakout)} of {len(breakout)} numbers of Breakout"
+    assert headline in text_of("README.md")
+    assert f"{sum(networks)} of {len(networks)} with networks" in text_of("README.md")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wanted"),
+    [
+        ("best only in Graph ({:.2f})", ("Graph", "terminal-guided")),
+        ("TwoRoomsTrap ({:.2f};", ("TwoRoomsTrap", "terminal-guided")),
+        ("`terminal` {:.2f}) and FrozenLake", ("TwoRoomsTrap", "terminal")),
+        ("FrozenLake ({:.2f};", ("FrozenLake", "terminal-guided")),
+        ("Tree ({:.2f};", ("Tree", "terminal-guided")),
+        ("`guided-on-policy` {:.2f})", ("Tree", "guided-on-policy")),
+        ("TwoRooms ({:.2f};", ("TwoRooms", "terminal-guided")),
+        ("`uniform` {:.2f},", ("TwoRooms", "uniform")),
+        ("`terminal` {:.2f}) and CliffWalk", ("TwoRooms", "terminal")),
+        ("CliffWalk ({:.0f};", ("CliffWalk", "terminal-guided")),
+        ("`guided` {:.0f})", ("CliffWalk", "guided")),
+    ],
+)
+def test_sentences_about_the_adapted_rule_match_the_results(sentence, wanted):
+    value = average(study="heuristics-adapted", world=wanted[0], strategy=wanted[1])
+    assert sentence.format(value) in text_of("docs/studies.md")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "strategy", "learner"),
+    [
+        ("it earns {:.1f}, where `uniform`", "learned", "uds"),
+        ("`uniform` earns {:.1f} and", "uniform", "uds"),
+        ("`es-50` {:.1f}.", "es-50", "uds"),
+        ("Under the adapted rule it earns {:.1f}, more", "learned", "adapted"),
+        ("`es-200` ({:.1f})", "es-200", "adapted"),
+        ("`uniform` ({:.1f}) and", "uniform", "adapted"),
+        ("`guided-on-policy` ({:.1f})", "guided-on-policy", "adapted"),
+        ("does better ({:.1f} and", "learned-without-ends", "uds"),
+        ("and {:.1f}).", "learned-without-ends", "adapted"),
+    ],
+)
+def test_sentences_about_selectors_in_breakout_match_the_results(sentence, strategy, learner):
+    value = average(study="learned", world="Breakout", setting=learner, strategy=strategy)
+    assert sentence.format(value) in text_of("docs/selectors.md")
