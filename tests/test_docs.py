@@ -8,9 +8,12 @@ import subprocess
 
 import pytest
 
+import agents
+import selectenv
 from experiments.cli import main as cli
 from experiments.studies import find_studies
 from tests.markdown_pages import PAGES, ROOT, Block, blocks, name_of, prose, slugs
+from tests.stress import repetitions
 
 OWN_OPTIONS = ("demo", "bench")
 """Commands that parse their options themselves."""
@@ -50,6 +53,17 @@ def test_snippet_runs_and_prints_what_it_says(block: Block, tmp_path, monkeypatc
     lines = printed.getvalue().splitlines()
     for said in re.findall(r"^ *print\(.*\)  # (.*)$", block.code, flags=re.MULTILINE):
         assert said in lines
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+@pytest.mark.parametrize("steps", [2_000, 10_000][: repetitions(1, 2)])
+def test_maskable_ppo_comes_close_to_greedy_in_tree(steps):
+    env = selectenv.make_env("Tree", budget=9)
+    greedy, ppo = agents.make("sequential-greedy"), agents.make("maskable-ppo")
+    greedy.train(env)
+    ppo.train(env, steps=steps)
+    share = 0.95 if steps == 10_000 else 0.5
+    assert agents.play(env, ppo).performance > share * agents.play(env, greedy).performance
 
 
 @pytest.mark.parametrize(("page", "command"), commands())

@@ -24,6 +24,7 @@ from selectenv.domains.minatar.games import GAMES, MinAtarWorld
 from selectenv.domains.tabular.random_worlds import LARGEST, SMALLEST
 from selectenv.learners import LEARNERS
 from tests.markdown_pages import ROOT, Table, tables, text_of
+from tests.stress import repetitions
 
 ALL_TABLES = tables()
 WITHOUT_CHECKS = ("docs/mutants.md", "docs/extending.md")
@@ -98,6 +99,9 @@ def game_rows() -> tuple[tuple[str, ...], ...]:
 
 def check_games(table: Table) -> None:
     assert [row[0] for row in table.rows] == [f"`{selectenv.env_id(name)}`" for name in GAMES]
+    for name, (_, _, _, states, _) in list(zip(GAMES, table.rows, strict=True))[: repetitions(1, len(GAMES))]:
+        problem = selectenv.make_problem(name)
+        assert f"{problem.n_states:,}" == states
     for name, (_, actions, channels, _, earned) in zip(GAMES, table.rows, strict=True):
         game = MinAtarWorld(name)
         card = load_expert(game).card
@@ -106,7 +110,7 @@ def check_games(table: Table) -> None:
 
 
 def check_agents(table: Table) -> None:
-    assert [row[0].strip("`") for row in table.rows] == list(agents.AGENTS)
+    assert sorted(row[0].strip("`") for row in table.rows) == sorted(agents.AGENTS)
     for name, closed, training, evaluator, strategy in table.rows:
         agent = agents.make(name.strip("`"))
         assert (agent.taxonomy.test_loop == "closed") == (closed == "yes")
@@ -289,7 +293,8 @@ def check_headlines(table: Table) -> None:
         ]
         assert len(won) == wins
     agree = [row["verdict"] for name in ("uniform", "visitation") for row in select(study=HEURISTICS[0], strategy=name)]
-    assert len(agree) == 60 and all(verdict.startswith("agrees") for verdict in agree)
+    assert len(agree) == 60
+    assert all(verdict.startswith("agrees") for verdict in agree)
     certified = sum(entry["certified"] for entry in entries)
     proved = f"{certified} of the {len(entries)} best known sets"
     assert told["How many best label sets are proved optimal?"] == proved
