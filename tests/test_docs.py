@@ -5,13 +5,17 @@ import io
 import re
 import shlex
 import subprocess
+import tomllib
+from importlib.util import find_spec
 
+import gymnasium as gym
 import pytest
 
 import agents
 import selectenv
 from experiments.cli import main as cli
 from experiments.studies import find_studies
+from selectenv.learners import LEARNERS
 from tests.markdown_pages import PAGES, ROOT, Block, blocks, name_of, prose, slugs
 from tests.stress import repetitions
 
@@ -24,11 +28,14 @@ LINKS = [
 ]
 
 
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+
+
 def commands() -> list[tuple[str, str]]:
     """Return every command in a shell block or in inline code, with its page."""
     found = [(block.page, line.split("#")[0].strip()) for block in blocks("bash") for line in block.code.splitlines()]
     for page in PAGES:
-        inline = re.findall(r"`((?:selectenv|make) [^`]+)`", prose(page))
+        inline = re.findall(r"`((?:selectenv|make|python -m selectenv)(?: [^`]+)?)`", prose(page))
         found += [(name_of(page), " ".join(code.split())) for code in inline]
     return list(dict.fromkeys(found))
 
@@ -43,7 +50,18 @@ def one_torch_thread():
     torch.set_num_threads(threads)
 
 
-@pytest.mark.usefixtures("one_torch_thread")
+@pytest.fixture
+def same_registries(monkeypatch):
+    """Forget what a snippet registers, so that other tests see only what the package has."""
+    for registry in (selectenv.WORLDS, LEARNERS, agents.AGENTS):
+        monkeypatch.setattr(registry, "_rows", dict(registry._rows))
+    ids = dict(gym.registry)
+    yield
+    gym.registry.clear()
+    gym.registry.update(ids)
+
+
+@pytest.mark.usefixtures("one_torch_thread", "same_registries")
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
 def test_snippet_runs_and_prints_what_it_says(block: Block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -72,7 +90,13 @@ def test_command_exists(page, command, capsys):
     if program == "make":
         subprocess.run([program, *arguments, "--dry-run"], cwd=ROOT, check=True, capture_output=True)
         return
+    if program == "python":
+        assert arguments == ["-m", "selectenv"]
+        assert find_spec("selectenv.__main__") is not None
+        return
     assert program == "selectenv", f"{page}: {command}"
+    if not arguments:
+        return
     if arguments[0] == "--version":
         with pytest.raises(SystemExit) as stopped:
             cli.parser().parse_args(arguments)
@@ -106,6 +130,23 @@ def test_every_page_and_every_figure_is_linked():
     linked = {((ROOT / page).parent / target.partition("#")[0]).resolve() for page, target in LINKS}
     for path in (*PAGES[1:], *(ROOT / "docs").glob("*.png")):
         assert path in linked, f"no page links {path.name}"
+
+
+def test_extras_exist():
+    for page in PAGES:
+        for extras in re.findall(r"\.\[([\w,]+)\]'", prose(page)):
+            assert set(extras.split(",")) <= set(EXTRAS)
+    listed = re.search(r"The optional extras are (.*?)\.\n", (ROOT / "README.md").read_text(), flags=re.DOTALL)[1]
+    assert set(re.findall(r"`(\w+)`", listed)) <= set(EXTRAS)
+
+
+def test_source_tree_is_as_described():
+    parents: list[str] = []
+    described = next(block.code for block in blocks("") if block.page == "docs/developing.md")
+    for line in described.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        parents = [*parents[:depth], line.split()[0]]
+        assert (ROOT / "".join(parents)).exists(), line
 
 
 def test_readme_is_short_and_defines_its_terms():
