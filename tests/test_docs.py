@@ -74,13 +74,13 @@ def test_snippet_runs_and_prints_what_it_says(block: Block, tmp_path, monkeypatc
 
 
 @pytest.mark.usefixtures("one_torch_thread")
-@pytest.mark.parametrize("steps", [2_000, 10_000][: repetitions(1, 2)])
-def test_maskable_ppo_comes_close_to_greedy_in_tree(steps):
+def test_maskable_ppo_comes_close_to_greedy_in_tree():
+    steps = repetitions(1_000, 10_000)
     env = selectenv.make_env("Tree", budget=9)
     greedy, ppo = agents.make("sequential-greedy"), agents.make("maskable-ppo")
     greedy.train(env)
     ppo.train(env, steps=steps)
-    share = 0.95 if steps == 10_000 else 0.5
+    share = 0.95 if steps == 10_000 else 0.25
     assert agents.play(env, ppo).performance > share * agents.play(env, greedy).performance
 
 
@@ -101,12 +101,12 @@ def test_command_exists(page, command, capsys):
         with pytest.raises(SystemExit) as stopped:
             cli.parser().parse_args(arguments)
         assert stopped.value.code == 0
-    elif arguments[0] in OWN_OPTIONS:
+    elif len(arguments) == 1 or arguments[0] in OWN_OPTIONS:  # options are looked up in the help of the command
         with pytest.raises(SystemExit) as stopped:
             cli.main([arguments[0], "--help"])
         assert stopped.value.code == 0
         shown = capsys.readouterr().out
-        assert all(option in shown for option in arguments[1:])
+        assert all(option in shown for option in arguments)
     else:
         assert callable(cli.parser().parse_args(arguments).command)
         if arguments[0] in ("run", "compare"):
