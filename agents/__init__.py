@@ -1,9 +1,10 @@
 """Selection strategies behind one interface."""
 
 from agents.base import Agent, RankingAgent, SamplingAgent, Taxonomy
+from agents.registry import AGENTS, load, make, register  # isort: split
+
 from agents.learned.selector import LearnedSelector
 from agents.play import Episode, play
-from agents.registry import AGENTS, load, make, register, register_built_in
 from agents.sb3.sb3_agents import Sb3Agent
 from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 
@@ -24,5 +25,3 @@ __all__ = [
     "play",
     "register",
 ]
-
-register_built_in()

@@ -50,13 +50,6 @@ def register(name: str, **preset: Any) -> Callable[[A], A]:
     return add
 
 
-def register_built_in() -> None:
-    """Import every module of `agents.heuristics` and `agents.search`, which registers their strategies."""
-    for package in ("agents.heuristics", "agents.search"):
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
-            importlib.import_module(module.name)
-
-
 def make(name: str, **options: Any) -> Agent:
     """Make a strategy by name.
 
@@ -104,3 +97,17 @@ def load(path: str | os.PathLike[str]) -> Agent:
         raise SavedAgentError(f"{os.fspath(path)!r} is of {agent.name!r}, which learns nothing that could be saved")
     agent.remember(memory)
     return agent
+
+
+BUILT_IN = ("agents.heuristics", "agents.learned.selector", "agents.search", "agents.sb3.sb3_agents")
+"""Modules that register strategies, and packages of such modules, in the order in which strategies are listed."""
+
+
+def _register_built_in() -> None:
+    for name in BUILT_IN:
+        module = importlib.import_module(name)
+        for inner in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}."):
+            importlib.import_module(inner.name)
+
+
+_register_built_in()
