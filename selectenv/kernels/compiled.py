@@ -1,9 +1,13 @@
-"""The one way loops are compiled here: cached on disk, GIL released, IEEE semantics but for fused multiply-add."""
+"""How loops are compiled: cached on disk, without the GIL, with IEEE semantics except for fused multiply-add."""
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
+
+from selectenv.kernels.threads import is_worker_process
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -11,16 +15,51 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F:
     """Compile ``function`` at its first call.
 
-    Floating-point operations are never reordered, so a lane of a batch and a batch of one give the same bits.
+    Floating-point operations are never reordered, so one lane of a batch and a batch of one give the same bits.
     """
     compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
     return cast(F, compile_(function))
 
 
-def summing_kernel(function: F) -> F:
-    """Compile ``function`` at its first call, free to sum in another order, so that long sums are vectorised.
+def inlined(function: F) -> F:
+    """Copy ``function`` into every kernel that calls it.
 
-    The order is chosen once, by the compiler: the same machine gives the same bits every time.
+    A part of a kernel that is never called from Python is cheaper to compile this way than as a kernel of its own.
+    """
+    compile_ = numba.njit(inline="always", nogil=True, error_model="numpy", fastmath={"contract"})
+    return cast(F, compile_(function))
+
+
+def summing_kernel(function: F) -> F:
+    """Compile ``function`` at its first call and allow sums in a different order, so that long sums are vectorised.
+
+    The compiler chooses the order once: the same machine gives the same bits every time.
     """
     compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
     return cast(F, compile_(function))
+
+
+class _CompileNotice(event.Listener):  # type: ignore[misc]  # numba is untyped
+    """Tell the user once per process that kernels are being compiled; kernels loaded from the cache say nothing."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def on_start(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        if self._told or not function.__module__.startswith(f"{__package__}.") or is_worker_process():
+            return
+        self._told = True
+        if sys.stderr is not None:
+            print(
+                f"selectenv: compiling numba kernels for this machine, `{function.__name__}` first; "
+                "this happens once and takes about 10 seconds ...",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _CompileNotice())

@@ -1,43 +1,108 @@
-"""One explicit thread pool for compiled loops, which release the GIL; one thread inside worker processes."""
+"""One explicit thread pool for compiled loops, which release the GIL, and slices that keep them interruptible.
+
+Python handles Ctrl-C in the main thread, between two steps of the interpreter. A compiled loop that may run for longer
+than a moment is therefore called slice by slice, see `slices`. Threads of the pool are never interrupted themselves:
+`in_chunks` tells them to stop, and they do so before their next slice.
+"""
 
 import multiprocessing
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+
+SLICE_COST = 1 << 25
+"""Innermost operations per slice: 0.01 to 0.2 seconds, depending on how well the loop is vectorised."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
+_current = threading.local()
+"""`_current.stop` is the event that tells this thread of the pool to stop."""
+
+
+class _StoppedError(Exception):
+    """Ends the work of one thread of the pool after another one failed or the main thread was interrupted."""
+
+
+def is_worker_process() -> bool:
+    """Return whether this process was started by multiprocessing, joblib or Dask to do a part of the work."""
+    return (
+        multiprocessing.parent_process() is not None
+        or bool(os.environ.get("LOKY_WORKER"))
+        or "DASK_WORKER_NAME" in os.environ
+    )
 
 
 def thread_count() -> int:
     """Return how many threads compiled work may use here.
 
-    `SELECTENV_THREADS` decides if it is set; a worker process (multiprocessing, joblib, Dask) gets one; otherwise it is
-    the number of cores this process may run on.
+    `SELECTENV_THREADS` decides if it is set; a worker process gets one thread; otherwise it is the number of cores that
+    this process may run on.
     """
     chosen = os.environ.get("SELECTENV_THREADS", "")
     if chosen.isdigit() and int(chosen) > 0:
         return int(chosen)
-    if (
-        multiprocessing.parent_process() is not None
-        or os.environ.get("LOKY_WORKER")
-        or "DASK_WORKER_NAME" in os.environ
-    ):
+    if is_worker_process():
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def check_stopped() -> None:
+    """Raise if this is a thread of the pool that was told to stop."""
+    stop = getattr(_current, "stop", None)
+    if stop is not None and stop.is_set():
+        raise _StoppedError
+
+
+def slices(items: int, cost: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges (first, last) that cover 0..items, none of which costs much more than `SLICE_COST`.
+
+    Args:
+        items: number of items.
+        cost: innermost operations per item.
+    """
+    step = max(1, SLICE_COST // max(1, cost))
+    for first in range(0, items, step):
+        check_stopped()
+        yield first, min(first + step, items)
+
+
 def in_chunks(work: Callable[[int, int], None], items: int, chunk: int, *, parallel: bool = True) -> None:
-    """Call ``work(first, last)`` over 0..items in chunks of fixed size; in order only if not ``parallel``."""
+    """Call ``work(first, last)`` over 0..items in chunks of fixed size; in order only if not ``parallel``.
+
+    If a call raises, or the waiting main thread is interrupted, the other threads stop before this function raises.
+    """
     starts = range(0, items, chunk)
     threads = min(thread_count(), len(starts)) if parallel else 1
     if threads <= 1:
         for first in starts:
+            check_stopped()
             work(first, min(first + chunk, items))
         return
     if threads not in _pools:
         _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="selectenv")
-    for _ in _pools[threads].map(lambda first: work(first, min(first + chunk, items)), starts):
-        pass
+    stop, remaining = threading.Event(), iter(starts)
+
+    def run() -> None:
+        _current.stop = stop
+        try:
+            for first in remaining:  # threads share the iterator; `next` of a range iterator is atomic
+                check_stopped()
+                work(first, min(first + chunk, items))
+        except BaseException:
+            stop.set()
+            raise
+
+    futures = [_pools[threads].submit(run) for _ in range(threads)]
+    try:
+        wait(futures)
+    finally:
+        stop.set()
+        for future in futures:
+            future.cancel()
+        wait(futures)
+    for failure in [future.exception() for future in futures]:
+        if failure is not None and not isinstance(failure, _StoppedError):
+            raise failure
 
 
 if hasattr(os, "register_at_fork"):  # a forked child inherits the pool object but not its threads

@@ -1,14 +1,17 @@
-"""Large models piece by piece: states that lead back to each other form a component, and components have an order.
+"""Solve large models component by component: strongly connected states form a component, and components have an order.
 
-A component depends only on those its states lead into. Solved one after the other, each has to be swept by itself
-alone: most components of data from long games are single states, which take one look.
+A component depends only on the components that its states lead into. Solved in this order, each component needs sweeps
+over its own states only. Most components of data from long games are single states, which need one update.
 """
 
 import numpy as np
 
-from selectenv.kernels.compiled import kernel
+from selectenv.kernels.compiled import inlined, kernel
 from selectenv.kernels.tabular.model import Model
-from selectenv.typing import BoolArray, FloatArray, Int32Array
+from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+SOLVED, UNSOLVED, PAUSED = 0, 1, 2
+"""What `solve_components` returns."""
 
 
 @kernel
@@ -17,7 +20,7 @@ def state_value(
 ) -> tuple[float, int]:
     """Return the value of the best choice at a state and the choice; transitions back to the state are solved for.
 
-    ``kept`` stays the choice unless another gains more than ``margin``; -1 keeps none.
+    ``kept`` stays the choice unless another one gains more than ``margin``; -1 keeps none.
     """
     best, best_choice = -np.inf, kept
     for choice in range(model.first_choice[s], model.first_choice[s + 1]):
@@ -46,34 +49,45 @@ def solve_components(
     label: BoolArray,
     gamma: float,
     impute: float,
-    truncated: bool,
+    labelled_only: bool,
     enough: float,
     sweeps: int,
-    first: int,
+    max_updates: int,
+    at: IntArray,
     values: FloatArray,
 ) -> int:
-    """Solve component after component, from number ``first`` on, in place.
+    """Solve the components one after the other, in place.
+
+    ``at`` [2], the current component and the sweeps made over it, carries the position from call to call.
 
     Returns:
-        The number of a component that ``sweeps`` sweeps did not bring to changes of at most ``enough``, or -1.
+        `SOLVED` after the last component; `UNSOLVED` if ``sweeps`` sweeps did not bring the changes in the current
+        component down to ``enough``; `PAUSED` after about ``max_updates`` updates of states.
     """
-    for component in range(first, len(model.component) - 1):
+    updates = 0
+    made = at[1]
+    for component in range(at[0], len(model.component) - 1):
         low = model.component[component]
         high = model.component[component + 1]
-        for i in range(sweeps):
+        change = np.inf
+        while change > enough:
+            if made == sweeps or updates >= max_updates:
+                at[0], at[1] = component, made
+                return UNSOLVED if made == sweeps else PAUSED
             change = 0.0
             for j in range(low, high):
-                s = model.order[low + high - 1 - j] if i % 2 == 1 else model.order[j]
+                s = model.order[low + high - 1 - j] if made % 2 == 1 else model.order[j]
                 new = 0.0
-                if model.first_choice[s] < model.first_choice[s + 1] and (label[s] or not truncated):
+                if model.first_choice[s] < model.first_choice[s + 1] and (label[s] or not labelled_only):
                     new = state_value(model, s, label, gamma, impute, values, 0.0, -1)[0]
                 change = max(change, abs(new - values[s]))
                 values[s] = new
-            if high == low + 1 or change <= enough:
+            updates += high - low
+            made += 1
+            if high == low + 1:
                 break
-        else:
-            return component
-    return -1
+        made = 0
+    return SOLVED
 
 
 @kernel
@@ -87,7 +101,7 @@ def best_choices(
     margin: float,
     choices: Int32Array,
 ) -> bool:
-    """Switch ``choices`` [members] to better ones where they gain more than ``margin``; return whether any was."""
+    """Switch ``choices`` [members] to better ones that gain more than ``margin``; return whether any was switched."""
     switched = False
     for i in range(len(members)):
         choice = state_value(model, members[i], label, gamma, impute, values, margin, choices[i])[1]
@@ -96,23 +110,56 @@ def best_choices(
     return switched
 
 
-@kernel
-def pushed_visits(model: Model, policy: FloatArray, start: FloatArray, gamma: float, left: float) -> FloatArray:
-    """Return d with d = start + gamma P_pi^T d, by pushing mass on in the order of the components.
+@inlined
+def mass_in(order: Int32Array, low: int, high: int, waiting: FloatArray) -> float:
+    """Return the mass that waits in the states order[low] to order[high - 1]."""
+    total = 0.0
+    for i in range(low, high):
+        total += waiting[order[i]]
+    return total
 
-    What goes round in a component is pushed until less than ``left`` of what came into it is still under way.
+
+@kernel
+def push_visits(
+    model: Model,
+    policy: FloatArray,
+    gamma: float,
+    left: float,
+    max_updates: int,
+    component: int,
+    entered: float,
+    waiting: FloatArray,
+    visits: FloatArray,
+) -> tuple[int, float]:
+    """Add up d in ``visits`` [n], with d = start + gamma P_pi^T d, by pushing mass along in the order of components.
+
+    Mass that cycles within a component is pushed until less than the share ``left`` of what entered it remains.
+
+    Args:
+        model: the empirical model.
+        policy: [n, actions] weights.
+        gamma: discount.
+        left: see above.
+        max_updates: updates of states after which to return.
+        component: where to resume; the last component at the start.
+        entered: the mass that entered this component, -1 if no mass was pushed in it so far.
+        waiting: [n] mass still to be pushed: the start distribution at the start.
+        visits: 0 at the start.
+
+    Returns:
+        ``component``, -1 if all are done, and ``entered`` of the next call.
     """
-    waiting = start.copy()
-    visits = np.zeros(len(start))
-    for component in range(len(model.component) - 2, -1, -1):
+    updates = 0
+    while component >= 0:
         low = model.component[component]
         high = model.component[component + 1]
-        came = 0.0
-        for i in range(low, high):
-            came += waiting[model.order[i]]
-        under_way = came
-        while under_way > left * came:
-            under_way = 0.0
+        remaining = mass_in(model.order, low, high, waiting)
+        if entered < 0.0:
+            entered = remaining
+        while remaining > left * entered:
+            if updates >= max_updates:
+                return component, entered
+            updates += high - low
             for i in range(high - 1, low - 1, -1):
                 s = model.order[i]
                 mass = waiting[s]
@@ -133,6 +180,7 @@ def pushed_visits(model: Model, policy: FloatArray, start: FloatArray, gamma: fl
                         for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
                             if model.next_state[k] != s:
                                 waiting[model.next_state[k]] += share * model.probability[k]
-            for i in range(low, high):
-                under_way += waiting[model.order[i]]
-    return visits
+            remaining = mass_in(model.order, low, high, waiting)
+        component -= 1
+        entered = -1.0
+    return component, entered

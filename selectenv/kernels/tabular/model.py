@@ -1,7 +1,7 @@
 """A tabular decision process as flat arrays: what the compiled loops solve and evaluate.
 
-A state has choices (one an action), a choice has an expected reward and outcomes. Outcomes that end an episode, or
-lead where nothing is known, are left out: what lies beyond is worth 0.
+A state has choices (one per action), a choice has an expected reward and outcomes. Outcomes that terminate an episode,
+or enter a state of which nothing is known, are left out: what follows them is worth 0.
 """
 
 from typing import NamedTuple
@@ -14,34 +14,36 @@ from selectenv.kernels.compiled import kernel
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 ELIMINATION_LIMIT = 128
-"""Up to this many states a policy is evaluated by direct elimination in lanes; beyond, one at a time and sparsely."""
+"""Up to this many states, policies are evaluated by dense elimination in lanes; larger models one at a time, sparsely."""
 
 
 class Model(NamedTuple):
     """Flat arrays; `first_*[i]` to `first_*[i + 1]` is the range that belongs to item i."""
 
     first_choice: Int32Array
-    """[n + 1] into the choices of a state."""
+    """[n + 1] range of choices of each state."""
     action: Int32Array
-    """[choices] the action behind a choice."""
+    """[choices] the action of each choice."""
     reward: FloatArray
     """[choices] expected reward."""
     seen: BoolArray
     """[choices] False for an action that was never taken: it is worth 0 whatever is labelled."""
     first_outcome: Int32Array
-    """[choices + 1] into the outcomes of a choice."""
+    """[choices + 1] range of outcomes of each choice."""
     next_state: Int32Array
     """[outcomes] the state entered."""
     probability: FloatArray
     """[outcomes]"""
     order: Int32Array
-    """[n] an order to sweep in: successors first where the model has no cycle, else nearest to an end first."""
+    """[n] the order of sweeps: successors first if the model has no cycle, else by distance to termination."""
     acyclic: bool
-    """Whether one sweep in `order` is exact."""
+    """Whether the model has no cycle, so that one sweep in `order` is exact."""
     slot: Int32Array
-    """[n, n] by place in `order`: where an entry lives that elimination may touch, else -1; empty if n is large."""
+    """[n, n] by place in `order`: the number of each entry that elimination may touch, else -1; empty if n is large."""
     component: Int32Array
-    """[components + 1] into `order`: states that lead back to each other, where they lead first; one if n is small."""
+    """[components + 1] ranges of `order`: strongly connected states, successors first; one range if n is small."""
+    largest_reward: float
+    """The largest magnitude of an expected reward."""
 
     @property
     def n_states(self) -> int:
@@ -50,14 +52,14 @@ class Model(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The successors of each state under any policy, in groups of four (the width that vectorises best)."""
+    """The successors of each state under any policy, in groups of four, the width that vectorises best."""
 
     first_group: Int32Array
-    """[n + 1] into the groups of a state."""
+    """[n + 1] range of groups of each state."""
     successor: Int32Array
-    """[4 groups] successors; unused places point at state 0 and keep weight 0."""
+    """[4 groups] successors; unused places refer to state 0 and keep the weight 0."""
     place: Int32Array
-    """[outcomes] which of the places an outcome of the model adds its weight to."""
+    """[outcomes] the place that each outcome of the model adds its weight to."""
 
 
 @kernel
@@ -135,11 +137,11 @@ def _slots(order: Int32Array, source: IntArray, target: IntArray) -> Int32Array:
 
 
 def _by_component(order: Int32Array, source: IntArray, target: IntArray) -> tuple[Int32Array, Int32Array]:
-    """Return the order with components together, those they lead into first, and where each component starts."""
+    """Return the order sorted by component, successors first, and where each component starts."""
     n = len(order)
     graph = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(n, n))
     number = connected_components(graph, directed=True, connection="strong")[1]
-    if (number[source] < number[target]).any():  # the numbering is SciPy's own: trust it only if it is the right way
+    if (number[source] < number[target]).any():  # SciPy does not document this order of the numbers
         number[:] = 0
     order = order[np.argsort(number[order], kind="stable")]
     return order, np.append(np.flatnonzero(np.diff(number[order], prepend=-1)), n).astype(np.int32)
@@ -159,11 +161,11 @@ def build_model(
     """Build a model from weighted transitions: probabilities of a world, or counts of a dataset.
 
     Args:
-        n_states: number of states; a next state of -1 ends.
+        n_states: number of states.
         n_actions: number of actions.
         state: [m] state of each transition.
         action: [m] action of each transition.
-        next_state: [m] next state, or -1.
+        next_state: [m] next state, or -1 if the episode terminates or nothing is known of it.
         weight: [m] positive weight.
         reward: [m] reward.
         exclude_unseen: leave out actions with no transition instead of valuing them 0.
@@ -178,16 +180,16 @@ def build_model(
     seen = total > 0
     kept = np.flatnonzero(seen) if exclude_unseen else np.arange(n_pairs)
 
-    goes_on = next_state >= 0
-    key, where = np.unique(pair[goes_on] * n_states + next_state[goes_on], return_inverse=True)
+    continues = next_state >= 0
+    key, where = np.unique(pair[continues] * n_states + next_state[continues], return_inverse=True)
     outcome_pair, outcome_next = np.divmod(key, n_states)
-    probability = np.bincount(where, weight[goes_on], len(key)) / total[outcome_pair]
+    probability = np.bincount(where, weight[continues], len(key)) / total[outcome_pair]
 
     edges = np.unique(outcome_pair // n_actions * n_states + outcome_next)
     source, target = np.divmod(edges, n_states)
     backwards = np.argsort(target, kind="stable")
     ends = np.zeros(n_states, bool)
-    ends[state[~goes_on]] = True
+    ends[state[~continues]] = True
     order, acyclic = solving_order(
         _ranges(source, n_states),
         target.astype(np.int32),
@@ -210,6 +212,7 @@ def build_model(
         acyclic=bool(acyclic),
         slot=_slots(order, source, target),
         component=component,
+        largest_reward=float(np.abs(mean_reward[kept]).max(initial=0.0)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a policy spends its time, discounted and without end, and who leads where."""
+"""Discounted state occupancy of a policy over an infinite horizon, and the predecessors of the best states."""
 
 import numpy as np
 
@@ -8,20 +8,17 @@ from selectenv.typing import BoolArray, FloatArray, Int32Array
 
 
 @kernel
-def eliminated_visits(model: Model, policy: FloatArray, start: FloatArray, gamma: float) -> FloatArray:
-    """Return d with d = start + gamma P_pi^T d by elimination; for small models.
+def eliminate_visits(model: Model, policy: FloatArray, gamma: float, matrix: FloatArray, visits: FloatArray) -> None:
+    """Replace ``visits`` [n], a start distribution, by d with d = visits + gamma P_pi^T d; for small models.
 
     Args:
         model: the empirical model.
-        policy: [n, actions] weights; they may sum to less than 1, the rest of the mass is then lost.
-        start: [n] start distribution.
+        policy: [n, actions] weights; if those of a state sum to less than 1, the rest of the mass is lost.
         gamma: discount.
+        matrix: [n, n] the identity; used up.
+        visits: start distribution; receives the visits.
     """
-    n = len(start)
-    visits = start.copy()
-    matrix = np.zeros((n, n))
-    for s in range(n):
-        matrix[s, s] = 1.0
+    n = len(visits)
     for s in range(n):
         for choice in range(model.first_choice[s], model.first_choice[s + 1]):
             share = gamma * policy[s, model.action[choice]]
@@ -38,10 +35,46 @@ def eliminated_visits(model: Model, policy: FloatArray, start: FloatArray, gamma
         for j in range(k + 1, n):
             visits[k] -= matrix[k, j] * visits[j]
         visits[k] /= matrix[k, k]
+
+
+def eliminated_visits(model: Model, policy: FloatArray, start: FloatArray, gamma: float) -> FloatArray:
+    """Return d with d = start + gamma P_pi^T d, by elimination; see `eliminate_visits`."""
+    visits = start.copy()
+    eliminate_visits(model, policy, gamma, np.eye(len(start)), visits)
     return visits
 
 
 @kernel
+def spread_over_predecessors(
+    values: FloatArray,
+    labelled: BoolArray,
+    first_predecessor: Int32Array,
+    predecessor: Int32Array,
+    count: FloatArray,
+    tie: float,
+    spread: FloatArray,
+) -> None:
+    """Write the distribution of `best_predecessors` into ``spread`` [n], which must be 0."""
+    n = len(values)
+    best = -np.inf
+    for s in range(n):
+        if labelled[s] and values[s] > best:
+            for i in range(first_predecessor[s], first_predecessor[s + 1]):
+                if not labelled[predecessor[i]]:
+                    best = values[s]
+                    break
+    total = 0.0
+    for s in range(n):
+        if labelled[s] and abs(values[s] - best) <= tie:
+            for i in range(first_predecessor[s], first_predecessor[s + 1]):
+                if not labelled[predecessor[i]]:
+                    spread[predecessor[i]] += count[i]
+                    total += count[i]
+    if total > 0.0:
+        for s in range(n):
+            spread[s] /= total
+
+
 def best_predecessors(
     values: FloatArray,
     labelled: BoolArray,
@@ -52,25 +85,9 @@ def best_predecessors(
 ) -> FloatArray:
     """Return the guided strategy's exploit distribution over unlabelled states.
 
-    It spreads, by transition counts, over the unlabelled predecessors of the best-valued labelled state that still has
-    some; states tied at that value are pooled. All 0 where no labelled state has an unlabelled predecessor.
+    It spreads, in proportion to transition counts, over the unlabelled predecessors of the best-valued labelled state
+    that still has some; states tied at that value are pooled. All 0 if no labelled state has an unlabelled predecessor.
     """
-    n = len(values)
-    best = -np.inf
-    for s in range(n):
-        if labelled[s] and values[s] > best:
-            for i in range(first_predecessor[s], first_predecessor[s + 1]):
-                if not labelled[predecessor[i]]:
-                    best = values[s]
-                    break
-    spread = np.zeros(n)
-    total = 0.0
-    for s in range(n):
-        if labelled[s] and abs(values[s] - best) <= tie:
-            for i in range(first_predecessor[s], first_predecessor[s + 1]):
-                if not labelled[predecessor[i]]:
-                    spread[predecessor[i]] += count[i]
-                    total += count[i]
-    if total > 0.0:
-        spread /= total
+    spread = np.zeros(len(values))
+    spread_over_predecessors(values, labelled, first_predecessor, predecessor, count, tie, spread)
     return spread

@@ -1,66 +1,79 @@
-"""Q-learning over a fixed set of transitions, the published way: reshuffled passes with a constant step size."""
+"""Q-learning over a fixed set of transitions, as published: reshuffled passes with a constant step size."""
 
 import numpy as np
 
 from selectenv.kernels.compiled import kernel
 from selectenv.kernels.rng import mix, next_below
-from selectenv.typing import BoolArray, FloatArray, Int32Array, UintArray
+from selectenv.kernels.threads import SLICE_COST, check_stopped
+from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray, UintArray
+
+SAMPLE_COST = 16
+"""Cost of learning from one sample, in the operations of `SLICE_COST`."""
 
 
 @kernel
 def q_learning(
-    kind: Int32Array,
+    samples: Int32Array,
     state: Int32Array,
     action: Int32Array,
     next_state: Int32Array,
     reward: FloatArray,
     label: BoolArray,
-    truncated: bool,
+    labelled_only: bool,
     excluded: BoolArray,
     gamma: float,
     step_size: float,
     passes: int,
     stop: float,
+    max_samples: int,
     seed: UintArray,
+    progress: IntArray,
+    errors: FloatArray,
     q: FloatArray,
-) -> int:
-    """Learn ``q`` [n, actions] in place; return the passes made.
+) -> bool:
+    """Learn ``q`` [n, actions] in place from at most ``max_samples`` samples; return whether learning is finished.
 
-    Q(s, a) <- Q(s, a) + step_size (r + gamma max_a' Q(s', a') - Q(s, a)), sample by sample. Truncated: only samples out
-    of labelled states are learned from, and an unlabelled next state is worth 0.
+    Q(s, a) <- Q(s, a) + step_size (r + gamma max_a' Q(s', a') - Q(s, a)), sample by sample. If ``labelled_only``, only
+    samples out of labelled states are learned from, and an unlabelled next state is worth 0.
 
     Args:
-        kind: [samples] which kind of transition each sample is; shuffled in place.
-        state: [kinds] state of a kind.
-        action: [kinds] action of a kind.
-        next_state: [kinds] next state of a kind, -1 for none.
-        reward: [kinds] reward, imputed where the state is not labelled.
+        samples: [samples] the number of each sample's unique transition; shuffled in place.
+        state: [unique] state of each unique transition.
+        action: [unique] its action.
+        next_state: [unique] its next state, -1 for none.
+        reward: [unique] its reward, imputed if the state is not labelled.
         label: [n] which states are labelled.
-        truncated: see above.
+        labelled_only: see above.
         excluded: [n, actions] actions that take no part in the maximum.
         gamma: discount.
         step_size: step size.
-        passes: at most so many passes.
-        stop: stop when the mean absolute TD error of two passes differs by less.
+        passes: largest number of passes.
+        stop: stop when the mean absolute TD errors of two passes differ by less than this.
+        max_samples: samples after which to return, even in the middle of a pass.
         seed: one word of random state.
-        q: [n, actions] zero at the start.
+        progress: [3] passes made, samples met in the current pass and samples learned from in it; 0 at the start.
+        errors: [2] mean absolute TD error of the last pass, and the sum of those of the current one; inf and 0 at the
+            start.
+        q: 0 at the start.
     """
     n_actions = q.shape[1]
-    before = np.inf
-    for i_pass in range(passes):
-        error = 0.0
-        used = 0
-        for i in range(len(kind) - 1, -1, -1):
+    made, met, used = progress[0], progress[1], progress[2]
+    before, error = errors[0], errors[1]
+    finished = made >= passes
+    while not finished and max_samples > 0:
+        last = min(len(samples), met + max_samples)
+        max_samples -= last - met
+        for i in range(len(samples) - 1 - met, len(samples) - 1 - last, -1):
             j = next_below(seed, i + 1)
-            k = kind[j]
-            kind[j] = kind[i]
-            kind[i] = k
+            k = samples[j]
+            samples[j] = samples[i]
+            samples[i] = k
             s = state[k]
-            if truncated and not label[s]:
+            if labelled_only and not label[s]:
                 continue
             target = reward[k]
             following = next_state[k]
-            if following >= 0 and (label[following] or not truncated):
+            if following >= 0 and (label[following] or not labelled_only):
                 best = -np.inf
                 for a in range(n_actions):
                     if q[following, a] > best and not excluded[following, a]:
@@ -71,11 +84,15 @@ def q_learning(
             q[s, action[k]] += step_size * delta
             error += abs(delta)
             used += 1
-        error /= max(used, 1)
-        if abs(before - error) < stop:
-            return i_pass + 1
-        before = error
-    return passes
+        met = last
+        if met == len(samples):
+            error /= max(used, 1)
+            made += 1
+            finished = abs(before - error) < stop or made == passes
+            before, error, met, used = error, 0.0, 0, 0
+    progress[0], progress[1], progress[2] = made, met, used
+    errors[0], errors[1] = before, error
+    return finished
 
 
 @kernel
@@ -89,15 +106,120 @@ def label_set_seed(base: np.uint64, label: BoolArray) -> np.uint64:
 
 
 @kernel
-def learn_sets(
+def greedy_over_ties(
+    label: BoolArray,
+    labelled_only: bool,
+    excluded: BoolArray,
+    behaviour: FloatArray,
+    q: FloatArray,
+    policy: FloatArray,
+) -> None:
+    """Write the greedy policy [n, actions] of action values [n, actions]; exact ties are split uniformly."""
+    n, n_actions = q.shape
+    for s in range(n):
+        best = -np.inf
+        ties = 0
+        for a in range(n_actions):
+            if excluded[s, a]:
+                continue
+            if q[s, a] > best:
+                best = q[s, a]
+                ties = 0
+            if q[s, a] == best:
+                ties += 1
+        for a in range(n_actions):
+            if labelled_only and not label[s]:
+                policy[s, a] = behaviour[s, a]
+            elif ties == 0:
+                policy[s, a] = 1.0 / n_actions
+            elif excluded[s, a] or q[s, a] < best:
+                policy[s, a] = 0.0
+            else:
+                policy[s, a] = 1.0 / ties
+
+
+@kernel
+def learn_next_sets(
     masks: BoolArray,
-    kind: Int32Array,
+    samples: Int32Array,
     state: Int32Array,
     action: Int32Array,
     next_state: Int32Array,
     reward: FloatArray,
     impute: float,
-    truncated: bool,
+    labelled_only: bool,
+    excluded: BoolArray,
+    gamma: float,
+    step_size: float,
+    passes: int,
+    stop: float,
+    base_seed: np.uint64,
+    behaviour: FloatArray,
+    q: FloatArray,
+    policies: FloatArray,
+    max_samples: int,
+    first: int,
+    progress: IntArray,
+    errors: FloatArray,
+    seed: UintArray,
+    shuffled: Int32Array,
+    imputed: FloatArray,
+) -> int:
+    """Do the work of `learn_sets` from set ``first`` on until about ``max_samples`` samples were met.
+
+    ``progress`` and ``errors`` (see `q_learning`), ``seed``, ``shuffled`` and ``imputed`` carry the state of the current
+    set from call to call.
+
+    Returns:
+        The number of the set to resume with.
+    """
+    for i in range(first, len(masks)):
+        label = masks[i]
+        if progress[0] == 0 and progress[1] == 0:
+            for k in range(len(reward)):
+                imputed[k] = reward[k] if label[state[k]] else impute
+            for k in range(len(samples)):
+                shuffled[k] = samples[k]
+            seed[0] = label_set_seed(base_seed, label)
+            errors[0], errors[1] = np.inf, 0.0
+            q[i] = 0.0
+        if not q_learning(
+            shuffled,
+            state,
+            action,
+            next_state,
+            imputed,
+            label,
+            labelled_only,
+            excluded,
+            gamma,
+            step_size,
+            passes,
+            stop,
+            max_samples,
+            seed,
+            progress,
+            errors,
+            q[i],
+        ):
+            return i
+        max_samples -= progress[0] * len(samples)
+        progress[:] = 0
+        greedy_over_ties(label, labelled_only, excluded, behaviour, q[i], policies[i])
+        if max_samples <= 0:
+            return i + 1
+    return len(masks)
+
+
+def learn_sets(
+    masks: BoolArray,
+    samples: Int32Array,
+    state: Int32Array,
+    action: Int32Array,
+    next_state: Int32Array,
+    reward: FloatArray,
+    impute: float,
+    labelled_only: bool,
     excluded: BoolArray,
     gamma: float,
     step_size: float,
@@ -108,58 +230,32 @@ def learn_sets(
     q: FloatArray,
     policies: FloatArray,
 ) -> None:
-    """Run `q_learning` for every row of ``masks`` and write Q and the greedy policies, exact ties shared.
+    """Run `q_learning` for every row of ``masks`` and write Q and the greedy policies; exact ties are split uniformly.
 
     Args:
         masks: [sets, n] which states are labelled.
-        kind: see `q_learning`, as are the arguments not named here; left as it was.
+        samples: see `q_learning`, as for all arguments not described here; not changed.
         state: see `q_learning`.
         action: see `q_learning`.
         next_state: see `q_learning`.
-        reward: [kinds] true rewards.
+        reward: [unique] true rewards.
         impute: reward of transitions out of unlabelled states.
-        truncated: see `q_learning`.
+        labelled_only: see `q_learning`.
         excluded: see `q_learning`.
         gamma: see `q_learning`.
         step_size: see `q_learning`.
         passes: see `q_learning`.
         stop: see `q_learning`.
         base_seed: the learner's seed, mixed with each label set.
-        behaviour: [n, actions] action frequencies, followed outside the labels when truncated.
+        behaviour: [n, actions] action frequencies, followed at unlabelled states if ``labelled_only``.
         q: [sets, n, actions] receives the action values.
         policies: [sets, n, actions] receives the action probabilities.
     """
-    n, n_actions = behaviour.shape
-    seed = np.empty(1, np.uint64)
-    imputed = np.empty_like(reward)
-    for i in range(len(masks)):
-        label = masks[i]
-        for k in range(len(reward)):
-            imputed[k] = reward[k] if label[state[k]] else impute
-        seed[0] = label_set_seed(base_seed, label)
-        q[i] = 0.0
-        samples = kind.copy()
-        q_learning(
-            samples, state, action, next_state, imputed, label, truncated, excluded,
-            gamma, step_size, passes, stop, seed, q[i],
-        )  # fmt: skip
-        for s in range(n):
-            best = -np.inf
-            ties = 0
-            for a in range(n_actions):
-                if excluded[s, a]:
-                    continue
-                if q[i, s, a] > best:
-                    best = q[i, s, a]
-                    ties = 0
-                if q[i, s, a] == best:
-                    ties += 1
-            for a in range(n_actions):
-                if truncated and not label[s]:
-                    policies[i, s, a] = behaviour[s, a]
-                elif ties == 0:
-                    policies[i, s, a] = 1.0 / n_actions
-                elif excluded[s, a] or q[i, s, a] < best:
-                    policies[i, s, a] = 0.0
-                else:
-                    policies[i, s, a] = 1.0 / ties
+    rule = impute, labelled_only, excluded, gamma, step_size, passes, stop, base_seed, behaviour
+    progress, errors, seed = np.zeros(3, np.int64), np.empty(2), np.empty(1, np.uint64)
+    scratch = progress, errors, seed, np.empty_like(samples), np.empty_like(reward)
+    data = samples, state, action, next_state, reward
+    done = 0
+    while done < len(masks):
+        check_stopped()
+        done = learn_next_sets(masks, *data, *rule, q, policies, SLICE_COST // SAMPLE_COST, done, *scratch)

@@ -1,24 +1,25 @@
-"""One label set or one policy at a time, in a model of any size.
+"""Learn from one label set, or follow one policy, in a model of any size.
 
-Small models go through the same compiled loops as batches do. Large ones are swept, component by component, until the
-error is surely below the tie tolerance; where that takes too long (much discounting left, large rewards), policy
-iteration with a sparse factorisation finishes the component.
+Small models use the same compiled loops as batches. Large ones are swept, component by component, until the error is
+certain to be below the tie tolerance; if that takes too long (discount near 1, large rewards), policy iteration with a
+sparse factorisation finishes the component.
 """
 
 import numpy as np
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
-from selectenv.kernels.tabular.components import best_choices, pushed_visits, solve_components
+from selectenv.kernels.tabular.components import SOLVED, UNSOLVED, best_choices, push_visits, solve_components
 from selectenv.kernels.tabular.model import ELIMINATION_LIMIT, Model
 from selectenv.kernels.tabular.occupancy import eliminated_visits
 from selectenv.kernels.tabular.solve import SWITCH_GAIN, greedy, learn_blocks, reward_scale, tie_tolerance
+from selectenv.kernels.threads import SLICE_COST, check_stopped
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
 SWEEPS = 300
 """Sweeps before a component is factorised."""
 MASS_LEFT = 1e-9
-"""Mass that goes round in a component is no longer followed when less than this share of it is left."""
+"""Mass that cycles within a component is dropped when less than this share of it remains."""
 
 
 def in_lanes(model: Model) -> bool:
@@ -27,7 +28,7 @@ def in_lanes(model: Model) -> bool:
 
 
 def learn_one(
-    model: Model, label: BoolArray, gamma: float, impute: float, truncated: bool, behaviour: FloatArray
+    model: Model, label: BoolArray, gamma: float, impute: float, labelled_only: bool, behaviour: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Learn from one label set [n]; return values [n], action values and action probabilities [n, actions].
 
@@ -36,20 +37,26 @@ def learn_one(
     n, actions = behaviour.shape
     values, q, policy = np.zeros((n, 1)), np.empty((n, actions, 1)), np.empty((n, actions, 1))
     if in_lanes(model):
-        learn_blocks(model, label[None], gamma, impute, truncated, behaviour, values[None], q[None], policy[None])
+        learn_blocks(model, label[None], gamma, impute, labelled_only, behaviour, values[None], q[None], policy[None])
     else:
         tie = tie_tolerance(model, gamma, impute)
         enough = 0.1 * tie * (1.0 - gamma)  # a change of c leaves an error of at most c gamma / (1 - gamma)
-        rule, component = (label, gamma, impute, truncated), 0
-        while True:
-            component = solve_components(model, *rule, enough, SWEEPS, component, values[:, 0])
-            if component < 0:
-                break
-            _iterate_policies(model, *rule, model.order[slice(*model.component[component : component + 2])], values)
-            component += 1
+        rule, at, result = (label, gamma, impute, labelled_only), np.zeros(2, np.int64), UNSOLVED
+        while result != SOLVED:
+            check_stopped()
+            result = solve_components(model, *rule, enough, SWEEPS, _updates_per_slice(model), at, values[:, 0])
+            if result == UNSOLVED:
+                members = model.order[model.component[at[0]] : model.component[at[0] + 1]]
+                _iterate_policies(model, *rule, members, values)
+                at[:] = at[0] + 1, 0
         labels = label[:, None].astype(np.float64)
-        greedy(model, labels, gamma, impute, truncated, tie, behaviour, values, q, policy, np.empty((3, 1)))
+        greedy(model, labels, gamma, impute, labelled_only, tie, behaviour, values, q, policy, np.empty((3, 1)))
     return values[:, 0], q[:, :, 0], policy[:, :, 0]
+
+
+def _updates_per_slice(model: Model) -> int:
+    """Return how many updates of states make up one slice of a long loop."""
+    return max(1, SLICE_COST // (1 + 4 * len(model.next_state) // model.n_states))
 
 
 def _iterate_policies(
@@ -57,13 +64,13 @@ def _iterate_policies(
     label: BoolArray,
     gamma: float,
     impute: float,
-    truncated: bool,
+    labelled_only: bool,
     members: Int32Array,
     values: FloatArray,
 ) -> None:
-    """Improve and evaluate a component's states until no action gains, in place; values start near the solution."""
+    """Improve and evaluate the policy of a component's states until no action gains; values are updated in place."""
     acting = np.diff(model.first_choice)[members] > 0
-    members = members[acting & (label[members] | (not truncated))]
+    members = members[acting & (label[members] | (not labelled_only))]
     place = np.full(model.n_states, -1)
     place[members] = np.arange(len(members))
     choices = model.first_choice[members]
@@ -83,13 +90,19 @@ def _iterate_policies(
 
 
 def occupancy(model: Model, policy: FloatArray, start: FloatArray, gamma: float) -> FloatArray:
-    """Return where ``policy`` [n, actions] spends its time: d = start + gamma P_pi^T d, scaled to sum to 1.
+    """Return the discounted occupancy [n] of ``policy`` [n, actions]: d = start + gamma P_pi^T d, scaled to sum to 1.
 
-    Weights of a state may sum to less than 1; the rest of the mass is then lost.
+    If the weights of a state sum to less than 1, the rest of the mass is lost.
     """
     if model.n_states <= ELIMINATION_LIMIT:
         visits = eliminated_visits(model, policy, start, gamma)
     else:
-        visits = pushed_visits(model, policy, start, gamma, MASS_LEFT)
+        waiting, visits = start.copy(), np.zeros(len(start))
+        component, entered = len(model.component) - 2, -1.0
+        while component >= 0:
+            check_stopped()
+            component, entered = push_visits(
+                model, policy, gamma, MASS_LEFT, _updates_per_slice(model), component, entered, waiting, visits
+            )
     share: FloatArray = visits / visits.sum()
     return share

@@ -1,59 +1,59 @@
-"""Solve a model for many label sets at once: one SIMD lane a label set.
+"""Solve a model for many label sets at once, with one SIMD lane per label set.
 
 For labels L the optimal values satisfy, for every state s,
 
-    V(s) = max_a  r_L(s, a) + gamma sum_s' P(s' | s, a) V(s'),    r_L = r where s is in L, else the imputed reward,
+    V(s) = max_a  r_L(s, a) + gamma sum_s' P(s' | s, a) V(s'),    r_L = r where s is in L, else the imputed reward.
 
-and in the truncated form V(s) = 0 outside L. Gauss-Seidel sweeps in a good order come first: they are exact after one
-sweep without cycles, and reach the fixed point to the last bit where rewards end at finite paths. What they leave
-open, policy iteration finishes: each policy is evaluated by eliminating I - gamma P_pi, which needs no pivoting
-because its rows are diagonally dominant, with the fill-in known beforehand.
+The adapted rule learns at labelled states only: V(s) = 0 outside L. A model without cycles is solved by one pass over
+its states, successors first. Otherwise Gauss-Seidel sweeps come first; they reach the fixed point to the last bit if
+rewards stop after finitely many steps. Policy iteration finishes the rest: each policy is evaluated by eliminating
+I - gamma P_pi, which needs no pivoting because its rows are diagonally dominant, with the fill-in known in advance.
 """
 
 import numpy as np
 
-from selectenv.kernels.compiled import kernel
+from selectenv.kernels.compiled import inlined, kernel
 from selectenv.kernels.tabular.model import Model
+from selectenv.kernels.threads import slices
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
 LANES = 128
-"""At most so many label sets are solved together; measured best of 16 to 128, where short loops no longer cost."""
+"""Most label sets that are solved together: the fastest of 16 to 128, where the cost of short loops has vanished."""
 TIE = 1e-8
 """Actions within this of the best are equally good."""
 WARM_SWEEPS = 16
 """Sweeps before policy iteration takes over."""
 SWITCH_GAIN = 1e-11
-"""Policy iteration changes an action only for more than this, so rounding cannot make it cycle."""
+"""Policy iteration changes an action only for a larger gain, so that rounding cannot make it cycle."""
 
 
-@kernel
 def reward_scale(model: Model, impute: float) -> float:
     """Return the largest magnitude of a reward, at least 1."""
-    return max(1.0, abs(impute), float(np.abs(model.reward).max()))
+    return max(1.0, abs(impute), model.largest_reward)
 
 
-@kernel
 def tie_tolerance(model: Model, gamma: float, impute: float) -> float:
-    """Return how close to the best an action must be: `TIE`, or more where large rewards make rounding larger."""
+    """Return how close to the best an action must be: `TIE`, or more if large rewards make rounding errors larger."""
     return max(TIE, 1e-13 * reward_scale(model, impute) / (1.0 - gamma + 1e-6))
 
 
-@kernel
+@inlined
 def choice_values(
     model: Model, choice: int, label: FloatArray, gamma: float, impute: float, values: FloatArray, q: FloatArray
 ) -> None:
-    """Write the value of one choice, a lane a label set, into ``q``."""
-    if not model.seen[choice]:
-        q[:] = 0.0
-        return
-    reward = model.reward[choice]
-    for w in range(len(q)):
-        q[w] = reward * label[w] + impute * (1.0 - label[w])
-    for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
-        weight = gamma * model.probability[k]
-        beyond = values[model.next_state[k]]
+    """Write the value of one choice into ``q`` [lanes]."""
+    if model.seen[choice]:
+        reward = model.reward[choice]
         for w in range(len(q)):
-            q[w] += weight * beyond[w]
+            q[w] = reward * label[w] + impute * (1.0 - label[w])
+        for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
+            weight = gamma * model.probability[k]
+            beyond = values[model.next_state[k]]
+            for w in range(len(q)):
+                q[w] += weight * beyond[w]
+    else:
+        for w in range(len(q)):
+            q[w] = 0.0
 
 
 @kernel
@@ -62,7 +62,7 @@ def sweep(
     labels: FloatArray,
     gamma: float,
     impute: float,
-    truncated: bool,
+    labelled_only: bool,
     backwards: bool,
     values: FloatArray,
     scratch: FloatArray,
@@ -71,7 +71,8 @@ def sweep(
     q = scratch[0]
     best = scratch[1]
     change = scratch[2]
-    change[:] = 0.0
+    for w in range(len(q)):
+        change[w] = 0.0
     n = len(model.order)
     for i in range(n):
         s = model.order[n - 1 - i] if backwards else model.order[i]
@@ -80,18 +81,22 @@ def sweep(
         if first == last:
             continue
         label = labels[s]
-        choice_values(model, first, label, gamma, impute, values, best)
-        for choice in range(first + 1, last):
+        for w in range(len(q)):
+            best[w] = -np.inf
+        for choice in range(first, last):
             choice_values(model, choice, label, gamma, impute, values, q)
             for w in range(len(q)):
                 best[w] = q[w] if q[w] > best[w] else best[w]
         value = values[s]
         for w in range(len(q)):
-            new = best[w] * label[w] if truncated else best[w]
+            new = best[w] * label[w] if labelled_only else best[w]
             moved = abs(new - value[w])
             change[w] = moved if moved > change[w] else change[w]
             value[w] = new
-    return float(change.max())
+    largest = 0.0
+    for w in range(len(q)):
+        largest = change[w] if change[w] > largest else largest
+    return largest
 
 
 @kernel
@@ -105,25 +110,28 @@ def improve(
     policy: Int32Array,
     scratch: FloatArray,
 ) -> bool:
-    """Switch to better choices where they gain more than ``margin``; return whether any was."""
+    """Switch to better choices where they gain more than ``margin``; return whether any choice changed."""
     q = scratch[0]
     best = scratch[1]
     switched = False
-    for s in range(model.first_choice.size - 1):
+    for s in range(len(model.first_choice) - 1):
         first = model.first_choice[s]
+        label = labels[s]
         current = policy[s]
-        best[:] = -np.inf
-        for choice in range(first, model.first_choice[s + 1]):  # first what the current choices are worth
-            choice_values(model, choice, labels[s], gamma, impute, values, q)
-            for w in range(len(q)):
-                best[w] = q[w] + margin if current[w] == choice else best[w]
-        for choice in range(first, model.first_choice[s + 1]):
-            choice_values(model, choice, labels[s], gamma, impute, values, q)
-            for w in range(len(q)):
-                if q[w] > best[w]:
-                    best[w] = q[w]
-                    current[w] = choice
-                    switched = True
+        for w in range(len(q)):
+            best[w] = -np.inf
+        for turn in range(2):  # the first turn values the current choices, the second compares all with them
+            for choice in range(first, model.first_choice[s + 1]):
+                choice_values(model, choice, label, gamma, impute, values, q)
+                if turn == 0:
+                    for w in range(len(q)):
+                        best[w] = q[w] + margin if current[w] == choice else best[w]
+                else:
+                    for w in range(len(q)):
+                        if q[w] > best[w]:
+                            best[w] = q[w]
+                            current[w] = choice
+                            switched = True
     return switched
 
 
@@ -133,13 +141,13 @@ def evaluate(
     labels: FloatArray,
     gamma: float,
     impute: float,
-    truncated: bool,
+    labelled_only: bool,
     policy: Int32Array,
     place: Int32Array,
     matrix: FloatArray,
     values: FloatArray,
 ) -> None:
-    """Solve (I - gamma P_pi) V = r_pi for every lane; rows of truncated states read V = 0."""
+    """Solve (I - gamma P_pi) V = r_pi for every lane; if ``labelled_only``, unlabelled states have the row V = 0."""
     n = len(place)
     slot = model.slot
     matrix[:] = 0.0
@@ -156,14 +164,14 @@ def evaluate(
             reward = model.reward[choice]
             for w in range(len(right)):
                 taken = 1.0 if current[w] == choice else 0.0
-                taken = taken * label[w] if truncated else taken
+                taken = taken * label[w] if labelled_only else taken
                 right[w] += taken * (reward * label[w] + impute * (1.0 - label[w]))
             for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
                 weight = gamma * model.probability[k]
                 entry = matrix[slot[row, place[model.next_state[k]]]]
                 for w in range(len(right)):
                     taken = 1.0 if current[w] == choice else 0.0
-                    taken = taken * label[w] if truncated else taken
+                    taken = taken * label[w] if labelled_only else taken
                     entry[w] -= taken * weight
     for k in range(n):  # eliminate column k below the diagonal
         pivot = matrix[slot[k, k]]
@@ -204,7 +212,8 @@ def solve(
     labels: FloatArray,
     gamma: float,
     impute: float,
-    truncated: bool,
+    labelled_only: bool,
+    gain: float,
     values: FloatArray,
     policy: Int32Array,
     place: Int32Array,
@@ -213,18 +222,73 @@ def solve(
 ) -> None:
     """Write the optimal values [n, lanes] for ``labels`` (1.0 or 0.0, [n, lanes]) into ``values``."""
     values[:] = 0.0
-    if model.acyclic:
-        sweep(model, labels, gamma, impute, truncated, False, values, scratch)
-        return
     for i in range(WARM_SWEEPS):
-        if sweep(model, labels, gamma, impute, truncated, i % 2 == 1, values, scratch) == 0.0:
+        if sweep(model, labels, gamma, impute, labelled_only, i % 2 == 1, values, scratch) == 0.0:
             return
     for s in range(len(place)):
         policy[s] = model.first_choice[s]
     margin = 0.0
     while improve(model, labels, gamma, impute, values, margin, policy, scratch) or margin == 0.0:
-        evaluate(model, labels, gamma, impute, truncated, policy, place, matrix, values)
-        margin = SWITCH_GAIN * reward_scale(model, impute)
+        evaluate(model, labels, gamma, impute, labelled_only, policy, place, matrix, values)
+        margin = gain
+
+
+@inlined
+def act_greedily(
+    model: Model,
+    s: int,
+    label: FloatArray,
+    gamma: float,
+    impute: float,
+    labelled_only: bool,
+    tie: float,
+    behaviour: FloatArray,
+    values: FloatArray,
+    q: FloatArray,
+    policy: FloatArray,
+    best: FloatArray,
+    count: FloatArray,
+) -> None:
+    """Write a state's action values and probabilities [actions, lanes] and its value ``best`` [lanes]."""
+    first = model.first_choice[s]
+    last = model.first_choice[s + 1]
+    n_actions, lanes = policy.shape
+    unknown = 1.0 / n_actions if first == last else 0.0
+    for action in range(n_actions):
+        action_q = q[action]
+        share = policy[action]
+        for w in range(lanes):
+            action_q[w] = np.nan
+            share[w] = unknown
+    if first == last:
+        for w in range(lanes):
+            best[w] = 0.0
+    else:
+        for w in range(lanes):
+            best[w] = -np.inf
+            count[w] = 0.0
+        for choice in range(first, last):
+            action_q = q[model.action[choice]]
+            choice_values(model, choice, label, gamma, impute, values, action_q)
+            for w in range(lanes):
+                best[w] = action_q[w] if action_q[w] > best[w] else best[w]
+                action_q[w] = action_q[w] * label[w] if labelled_only else action_q[w]
+        for w in range(lanes):
+            best[w] = best[w] * label[w] if labelled_only else best[w]
+        for choice in range(first, last):
+            action_q = q[model.action[choice]]
+            share = policy[model.action[choice]]
+            for w in range(lanes):
+                share[w] = 1.0 if action_q[w] >= best[w] - tie else 0.0
+                count[w] += share[w]
+        for w in range(lanes):
+            count[w] = 1.0 / count[w]
+        for action in range(n_actions):
+            share = policy[action]
+            for w in range(lanes):
+                share[w] *= count[w]
+                if labelled_only:
+                    share[w] = share[w] * label[w] + behaviour[action] * (1.0 - label[w])
 
 
 @kernel
@@ -233,7 +297,7 @@ def greedy(
     labels: FloatArray,
     gamma: float,
     impute: float,
-    truncated: bool,
+    labelled_only: bool,
     tie: float,
     behaviour: FloatArray,
     values: FloatArray,
@@ -241,54 +305,135 @@ def greedy(
     policy: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Write action values and action probabilities [n, actions, lanes]; equally good actions share alike.
+    """Write action values and action probabilities [n, actions, lanes]; ties are split uniformly.
 
-    In the truncated form, states without a label have no action values (0) and follow ``behaviour``.
+    If ``labelled_only``, states without a label have action values of 0 and follow ``behaviour``.
     """
-    n, n_actions, lanes = policy.shape
-    best = scratch[0]
-    count = scratch[1]
-    for s in range(n):
-        first = model.first_choice[s]
-        last = model.first_choice[s + 1]
-        label = labels[s]
-        if first == last:
-            policy[s] = 1.0 / n_actions
-            q[s] = np.nan
-            continue
-        policy[s] = 0.0
-        q[s] = np.nan
-        best[:] = -np.inf
-        for choice in range(first, last):
-            action_q = q[s, model.action[choice]]
-            choice_values(model, choice, label, gamma, impute, values, action_q)
-            for w in range(lanes):
-                action_q[w] = action_q[w] * label[w] if truncated else action_q[w]
-                best[w] = action_q[w] if action_q[w] > best[w] else best[w]
-        count[:] = 0.0
-        for choice in range(first, last):
-            action_q = q[s, model.action[choice]]
-            share = policy[s, model.action[choice]]
-            for w in range(lanes):
-                share[w] = 1.0 if action_q[w] >= best[w] - tie else 0.0
-                count[w] += share[w]
-        for w in range(lanes):
-            count[w] = 1.0 / count[w]
-        for action in range(n_actions):
-            share = policy[s, action]
-            for w in range(lanes):
-                share[w] *= count[w]
-                if truncated:
-                    share[w] = share[w] * label[w] + behaviour[s, action] * (1.0 - label[w])
+    for s in range(len(policy)):
+        act_greedily(
+            model,
+            s,
+            labels[s],
+            gamma,
+            impute,
+            labelled_only,
+            tie,
+            behaviour[s],
+            values,
+            q[s],
+            policy[s],
+            scratch[0],
+            scratch[1],
+        )
+
+
+@inlined
+def fill_labels(masks: BoolArray, first: int, labels: FloatArray) -> None:
+    """Write the label sets from row ``first`` on into the lanes of ``labels`` [n, lanes]; the last set is repeated."""
+    n, lanes = labels.shape
+    for w in range(lanes):
+        row = first + w if first + w < len(masks) else len(masks) - 1
+        for s in range(n):
+            labels[s, w] = 1.0 if masks[row, s] else 0.0
 
 
 @kernel
+def learn_acyclic(
+    model: Model,
+    masks: BoolArray,
+    gamma: float,
+    impute: float,
+    labelled_only: bool,
+    tie: float,
+    behaviour: FloatArray,
+    values: FloatArray,
+    q: FloatArray,
+    policies: FloatArray,
+) -> None:
+    """Learn in a model without cycles: each state once, successors first; see `learn_blocks` for the arguments."""
+    blocks, n, _, lanes = policies.shape
+    labels = np.empty((n, lanes))
+    scratch = np.empty((2, lanes))
+    best = scratch[0]
+    for block in range(blocks):
+        fill_labels(masks, block * lanes, labels)
+        block_values = values[block if len(values) > 1 else 0]
+        block_q = q[block if len(q) > 1 else 0]
+        policy = policies[block]
+        for i in range(n):
+            s = model.order[i]
+            act_greedily(
+                model,
+                s,
+                labels[s],
+                gamma,
+                impute,
+                labelled_only,
+                tie,
+                behaviour[s],
+                block_values,
+                block_q[s],
+                policy[s],
+                best,
+                scratch[1],
+            )
+            value = block_values[s]
+            for w in range(lanes):
+                value[w] = best[w]
+
+
+@kernel
+def learn_cyclic(
+    model: Model,
+    masks: BoolArray,
+    gamma: float,
+    impute: float,
+    labelled_only: bool,
+    tie: float,
+    gain: float,
+    behaviour: FloatArray,
+    values: FloatArray,
+    q: FloatArray,
+    policies: FloatArray,
+) -> None:
+    """Learn in a model of at most `ELIMINATION_LIMIT` states; see `learn_blocks` for the arguments."""
+    blocks, n, _, lanes = policies.shape
+    labels = np.empty((n, lanes))
+    scratch = np.empty((3, lanes))
+    choices = np.empty((n, lanes), np.int32)
+    slots = 0
+    place = np.empty(n, np.int32)
+    for i in range(n):
+        place[model.order[i]] = i
+        for j in range(n):
+            slots = model.slot[i, j] + 1 if model.slot[i, j] >= slots else slots
+    matrix = np.empty((slots, lanes))
+    for block in range(blocks):
+        fill_labels(masks, block * lanes, labels)
+        block_values = values[block if len(values) > 1 else 0]
+        block_q = q[block if len(q) > 1 else 0]
+        solve(model, labels, gamma, impute, labelled_only, gain, block_values, choices, place, matrix, scratch)
+        greedy(
+            model,
+            labels,
+            gamma,
+            impute,
+            labelled_only,
+            tie,
+            behaviour,
+            block_values,
+            block_q,
+            policies[block],
+            scratch,
+        )
+
+
 def learn_blocks(
     model: Model,
     masks: BoolArray,
     gamma: float,
     impute: float,
-    truncated: bool,
+    labelled_only: bool,
     behaviour: FloatArray,
     values: FloatArray,
     q: FloatArray,
@@ -301,28 +446,22 @@ def learn_blocks(
         masks: which states are labelled.
         gamma: discount.
         impute: reward of transitions out of unlabelled states.
-        truncated: value unlabelled states at 0 and follow ``behaviour`` there.
+        labelled_only: the adapted rule: value unlabelled states at 0 and follow ``behaviour`` there.
         behaviour: [n, actions] action frequencies of the data.
-        values: [1 or blocks, n, lanes] receives the values; with one block it is only scratch space.
+        values: [1 or blocks, n, lanes] receives the values; a single block is scratch space that all blocks share.
         q: [1 or blocks, n, actions, lanes] receives the action values; likewise.
         policies: [blocks, n, actions, lanes] receives the action probabilities.
     """
-    blocks, n, _, lanes = policies.shape
-    labels = np.empty((n, lanes))
-    scratch = np.empty((3, lanes))
-    choices = np.empty((n, lanes), np.int32)
-    matrix = np.empty((0 if model.acyclic else model.slot.max() + 1, lanes))
-    place = np.empty(n, np.int32)
-    for i in range(n):
-        place[model.order[i]] = i
     tie = tie_tolerance(model, gamma, impute)
-    for block in range(blocks):
-        first = block * lanes
-        for w in range(lanes):
-            row = min(first + w, len(masks) - 1)  # the last block repeats its last set
-            for s in range(n):
-                labels[s, w] = 1.0 if masks[row, s] else 0.0
-        v = values[min(block, len(values) - 1)]
-        solve(model, labels, gamma, impute, truncated, v, choices, place, matrix, scratch)
-        block_q = q[min(block, len(q) - 1)]
-        greedy(model, labels, gamma, impute, truncated, tie, behaviour, v, block_q, policies[block], scratch)
+    gain = SWITCH_GAIN * reward_scale(model, impute)
+    blocks, _, _, lanes = policies.shape
+    cost = lanes * (policies.shape[1] * policies.shape[2] + len(model.next_state))
+    for first, last in slices(blocks, cost if model.acyclic else 50 * cost):
+        rows = masks[first * lanes : last * lanes]
+        own_values = values[first:last] if len(values) > 1 else values
+        own_q = q[first:last] if len(q) > 1 else q
+        own = behaviour, own_values, own_q, policies[first:last]
+        if model.acyclic:
+            learn_acyclic(model, rows, gamma, impute, labelled_only, tie, *own)
+        else:
+            learn_cyclic(model, rows, gamma, impute, labelled_only, tie, gain, *own)
