@@ -39,7 +39,7 @@ def summing_kernel(function: F) -> F:
     return cast(F, compile_(function))
 
 
-class _CompileNotice(event.Listener):  # type: ignore[misc]  # numba is untyped
+class _CompileNotice(event.Listener):
     """Tell the user once per process that kernels are being compiled; kernels loaded from the cache say nothing."""
 
     def __init__(self) -> None:
@@ -62,4 +62,4 @@ class _CompileNotice(event.Listener):  # type: ignore[misc]  # numba is untyped
         pass
 
 
-event.register("numba:compile", _CompileNotice())
+event.register("numba:compile", _CompileNotice())  # type: ignore[no-untyped-call]

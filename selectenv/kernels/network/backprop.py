@@ -1,10 +1,10 @@
-"""Training the small network on pictures that share their patches: forwards, backwards, Adam; one thread.
+"""Train the small network on images that share patches: forward pass, backward pass and Adam, in one thread.
 
-The hidden layer is a sum over places,  h = b + sum_p W_p f(patch at p),  f = relu(filters . patch). In a batch a place
-shows few distinct patches, so W_p f is computed once for each of them and looked up: a table of rows, see `Batch`. The
-gradient goes the same way back: what reaches h is summed over the pictures that share a row, then passed through W_p
-and the filters once a row. Against dense products over all pictures this does the same sums with 2 to 16 times fewer
-operations, depending on the game.
+The hidden layer is a sum over places,  h = b + sum_p W_p f(patch at p),  f = relu(filters . patch). The images of a
+batch have few distinct patches at each place, so W_p f is computed once for each of them and looked up in a table, see
+`Batch`. The backward pass mirrors this: the gradient of h is summed over the images that share a row of the table, then
+passed through W_p and the filters once per row. Compared with dense products over all images this computes the same
+sums with 2 to 16 times fewer operations, depending on the game.
 """
 
 from typing import NamedTuple
@@ -17,45 +17,47 @@ from selectenv.kernels.network.patches import TOGETHER, Batch, Patches, room
 from selectenv.typing import Float32Array
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
-"""Of Adam."""
+"""Constants of Adam."""
 
 
 class Pass(NamedTuple):
-    """What a network makes of a batch, kept for the way back."""
+    """Activations of a network for one batch, kept for the backward pass."""
 
     features: Float32Array
-    """[rows, filters] of each row of the table; on the way back, the gradient that reaches them."""
+    """[rows, filters] filter outputs of each row of the table; in the backward pass, their gradient."""
     table: Float32Array
-    """[rows, hidden] what it adds to the hidden layer; on the way back, the gradient that reaches it."""
+    """[rows, hidden] contribution of each row to the hidden layer; in the backward pass, its gradient."""
     hidden: Float32Array
-    """[size, hidden] before the threshold."""
+    """[size, hidden] before the rectifier; in the backward pass, its gradient."""
     out: Float32Array
     """[size, outputs]"""
 
 
 class Adam(NamedTuple):
-    """The optimiser's memory of one network."""
+    """State of the optimiser for one network."""
 
     first: Float32Array
     """[parameters] running mean of the gradient."""
     second: Float32Array
-    """[parameters] of its square."""
+    """[parameters] running mean of the squared gradient."""
 
 
 def new_pass(size: int, layers: Layers) -> Pass:
-    """Return room for a batch of so many pictures."""
+    """Return an empty `Pass` for batches of ``size`` images."""
     places = layers.hidden.shape[0] * layers.hidden.shape[1]
     n_filters, n_hidden, n_outputs = layers.hidden.shape[2], layers.hidden.shape[3], len(layers.output_bias)
     rows = room(size, places)
     return Pass(
-        np.empty((rows, n_filters), np.float32), np.empty((rows, n_hidden), np.float32),
-        np.empty((size, n_hidden), np.float32), np.empty((size, n_outputs), np.float32),
-    )  # fmt: skip
+        features=np.empty((rows, n_filters), np.float32),
+        table=np.empty((rows, n_hidden), np.float32),
+        hidden=np.empty((size, n_hidden), np.float32),
+        out=np.empty((size, n_outputs), np.float32),
+    )
 
 
 @summing_kernel
 def forward(layers: Layers, patches: Patches, batch: Batch, into: Pass) -> None:
-    """Compute the outputs of a batch; where there is no picture they are 0."""
+    """Compute the outputs of a batch; those of missing images are 0."""
     weights = layers.hidden.reshape(-1, FILTERS, HIDDEN)
     filters = layers.filters.reshape(-1, FILTERS)
     places = weights.shape[0]
@@ -101,9 +103,15 @@ def forward(layers: Layers, patches: Patches, batch: Batch, into: Pass) -> None:
 def backward(
     layers: Layers, patches: Patches, batch: Batch, made: Pass, wanted: Float32Array, gradient: Layers
 ) -> None:
-    """Add to ``gradient`` what ``wanted`` [size, outputs], the gradient of the loss by the outputs, asks for.
+    """Add the gradient of the loss by the parameters to ``gradient``.
 
-    Uses up ``made``: its hidden layer and table then hold the gradients that reach them. Every picture must be there.
+    Args:
+        layers: the network.
+        patches: see `forward`.
+        batch: see `forward`; no image may be missing.
+        made: the result of `forward`; overwritten with gradients.
+        wanted: [size, outputs] gradient of the loss by the outputs.
+        gradient: receives the sum.
     """
     hidden, table = made.hidden, made.table
     back = np.empty(HIDDEN, np.float32)
@@ -130,7 +138,7 @@ def backward(
                 entry[h] += reached[h]
         _through_place(made, batch.bounds[place], batch.bounds[place + 1], weights[place], own_weights[place])
         for row in range(batch.bounds[place], batch.bounds[place + 1]):
-            patch, change = batch.patch[row], made.features[row]  # what reaches the filters stands there now
+            patch, change = batch.patch[row], made.features[row]  # holds the gradient of the filter outputs now
             if patch >= 0:
                 gradient.filter_bias[:] += change
                 for at in range(patches.first[patch], patches.first[patch + 1]):
@@ -141,9 +149,9 @@ def backward(
 
 @summing_kernel
 def _through_place(made: Pass, first: int, last: int, weights: Float32Array, own: Float32Array) -> None:
-    """Pass what reaches rows first..last-1, a multiple of four, through the weights [filters, hidden] of their place.
+    """Pass the gradient of rows first..last-1, a multiple of four, through the weights [filters, hidden] of a place.
 
-    Adds to the weights' own gradient, and leaves in the rows' features the gradient that reaches the filters.
+    Adds to ``own``, the gradient of the weights, and replaces the features of the rows by their gradient.
     """
     features = made.features
     for r in range(first, last, TOGETHER):
@@ -166,7 +174,7 @@ def _through_place(made: Pass, first: int, last: int, weights: Float32Array, own
 
 @kernel
 def adam_step(flat: Float32Array, gradient: Float32Array, memory: Adam, rate: float, count: int) -> None:
-    """Move parameters [parameters] against their gradient, the ``count``-th time, and clear the gradient."""
+    """Make the ``count``-th Adam step (from 1) on parameters [parameters] and clear their gradient."""
     one, two = np.float32(1 - BETA_1), np.float32(1 - BETA_2)
     step = np.float32(rate / (1 - BETA_1**count))
     scale, small = np.float32(1 / (1 - BETA_2**count)), np.float32(EPSILON)
@@ -180,8 +188,8 @@ def adam_step(flat: Float32Array, gradient: Float32Array, memory: Adam, rate: fl
 
 
 @kernel
-def follow(flat: Float32Array, leader: Float32Array, step: float) -> None:
-    """Move a target network towards its leader."""
+def follow(flat: Float32Array, source: Float32Array, step: float) -> None:
+    """Move the parameters of a target network by the share ``step`` towards those of its source."""
     part = np.float32(step)
     for i in range(len(flat)):
-        flat[i] += part * (leader[i] - flat[i])
+        flat[i] += part * (source[i] - flat[i])

@@ -1,6 +1,6 @@
-"""The small network of the MinAtar worlds, forwards only: few cells of a picture are set, and many units are silent.
+"""Forward pass of the small convolutional network of the MinAtar worlds, which skips unset cells and inactive units.
 
-One picture at a time, always in the same order of operations: the result does not depend on what else is in the batch.
+Images are processed one at a time, in a fixed order of operations: a result does not depend on the rest of the batch.
 """
 
 from typing import NamedTuple
@@ -8,18 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from selectenv.kernels.compiled import kernel
+from selectenv.kernels.threads import slices
 from selectenv.typing import BoolArray, Float32Array
 
 
 class Layers(NamedTuple):
-    """The weights, laid out for the loops below."""
+    """The weights, in the layout of the loops below."""
 
     filters: Float32Array
     """[channels, 3, 3, filters]"""
     filter_bias: Float32Array
     """[filters]"""
     hidden: Float32Array
-    """[rows, columns, filters, hidden] of the filtered picture."""
+    """[rows, columns, filters, hidden] of the filtered image."""
     hidden_bias: Float32Array
     """[hidden]"""
     output: Float32Array
@@ -34,10 +35,8 @@ SIDE, FILTERS, HIDDEN = 10, 16, 128
 def shapes(channels: int, n_outputs: int) -> tuple[tuple[int, ...], ...]:
     """Return the shape of each part of the network, in the order of `Layers`."""
     inner = SIDE - 2
-    return (
-        (channels, 3, 3, FILTERS), (FILTERS,), (inner, inner, FILTERS, HIDDEN), (HIDDEN,), (n_outputs, HIDDEN),
-        (n_outputs,),
-    )  # fmt: skip
+    filters, hidden = (channels, 3, 3, FILTERS), (inner, inner, FILTERS, HIDDEN)
+    return filters, (FILTERS,), hidden, (HIDDEN,), (n_outputs, HIDDEN), (n_outputs,)
 
 
 def split(flat: Float32Array, channels: int, n_outputs: int) -> Layers:
@@ -51,19 +50,18 @@ def split(flat: Float32Array, channels: int, n_outputs: int) -> Layers:
 
 
 @kernel
-def outputs(layers: Layers, pictures: BoolArray) -> Float32Array:
-    """Return the outputs [batch, outputs] for pictures [batch, rows, columns, channels]."""
-    batch, rows, columns, channels = pictures.shape
+def forward_images(layers: Layers, images: BoolArray, out: Float32Array) -> None:
+    """Write the outputs of images into ``out``; see `outputs`."""
+    batch, rows, columns, channels = images.shape
     n_filters = len(layers.filter_bias)
     filtered = np.empty((rows - 2, columns - 2, n_filters), np.float32)
-    out = np.empty((batch, len(layers.output_bias)), np.float32)
     hidden = np.empty(len(layers.hidden_bias), np.float32)
     for i in range(batch):
         filtered[:] = layers.filter_bias
         for r in range(rows):
             for c in range(columns):
                 for k in range(channels):
-                    if pictures[i, r, c, k]:
+                    if images[i, r, c, k]:
                         for dr in range(max(0, r - rows + 3), min(3, r + 1)):
                             for dc in range(max(0, c - columns + 3), min(3, c + 1)):
                                 for f in range(n_filters):
@@ -83,4 +81,11 @@ def outputs(layers: Layers, pictures: BoolArray) -> Float32Array:
                 if hidden[h] > 0:
                     total += hidden[h] * layers.output[a, h]
             out[i, a] = total
+
+
+def outputs(layers: Layers, images: BoolArray) -> Float32Array:
+    """Return the outputs [batch, outputs] for images [batch, rows, columns, channels]."""
+    out = np.empty((len(images), len(layers.output_bias)), np.float32)
+    for first, last in slices(len(images), layers.hidden.size):
+        forward_images(layers, images[first:last], out[first:last])
     return out

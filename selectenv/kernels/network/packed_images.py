@@ -1,4 +1,4 @@
-"""Pictures as rows of 64-bit words: pack them, hash them, and find them among known ones."""
+"""Images as rows of 64-bit words: pack them, hash them, and find them among known ones."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from selectenv.kernels.rng import INCREMENT, TO_UNIT, mix
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray, UintArray
 
 
-def pack(pictures: BoolArray) -> UintArray:
-    """Return pictures [..., rows, columns, channels] as rows of words [count, words], one bit a cell."""
-    flat = pictures.reshape(len(pictures), -1)
+def pack(images: BoolArray) -> UintArray:
+    """Return images [..., rows, columns, channels] as rows of words [count, words], one bit per cell."""
+    flat = images.reshape(len(images), -1)
     bits = np.packbits(flat, axis=1)
     words = np.zeros((len(flat), -(-bits.shape[1] // 8) * 8), np.uint8)
     words[:, : bits.shape[1]] = bits
@@ -17,7 +17,7 @@ def pack(pictures: BoolArray) -> UintArray:
 
 
 def unpack(words: UintArray, shape: tuple[int, ...]) -> BoolArray:
-    """Return rows of words [count, words] as pictures [count, *shape]."""
+    """Return rows of words [count, words] as images [count, *shape]."""
     cells = int(np.prod(shape))
     bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, count=cells)
     return bits.view(np.bool_).reshape(len(words), *shape)
@@ -25,7 +25,7 @@ def unpack(words: UintArray, shape: tuple[int, ...]) -> BoolArray:
 
 @kernel
 def hash_rows(words: UintArray, salt: np.uint64) -> IntArray:
-    """Return a hash of each row [rows, words]: 63 bits, so that it is a positive integer everywhere."""
+    """Return a hash of each row [rows, words]: 63 bits, so that it is not negative as a signed integer."""
     out = np.empty(len(words), np.int64)
     for i in range(len(words)):
         state = salt
@@ -37,7 +37,7 @@ def hash_rows(words: UintArray, salt: np.uint64) -> IntArray:
 
 @kernel
 def find_rows(words: UintArray, salt: np.uint64, ids: IntArray, known: UintArray) -> Int32Array:
-    """Return where each row [rows, words] stands among the known ones, which are sorted by hash; -1 if nowhere."""
+    """Return the index of each row [rows, words] among the known ones, which are sorted by hash; -1 if not found."""
     hashes = hash_rows(words, salt)
     places = np.searchsorted(ids, hashes)
     out = np.full(len(words), -1, np.int32)
@@ -54,7 +54,7 @@ def find_rows(words: UintArray, salt: np.uint64, ids: IntArray, known: UintArray
 
 @kernel
 def first_mismatch(words: UintArray, number: Int32Array, known: UintArray) -> int:
-    """Return the first row that is not the known row it was given the number of; -1 if there is none."""
+    """Return the first row that differs from the known row with its number; -1 if there is none."""
     for i in range(len(words)):
         for k in range(words.shape[1]):
             if words[i, k] != known[number[i], k]:
@@ -64,14 +64,14 @@ def first_mismatch(words: UintArray, number: Int32Array, known: UintArray) -> in
 
 @kernel
 def draw_actions(policies: FloatArray, which: IntArray, number: Int32Array, keys: UintArray, step: int) -> IntArray:
-    """Draw an action for each player; one that does not know the picture acts at random.
+    """Draw one action per game; actions in unknown states are uniformly random.
 
     Args:
         policies: [policies, n, actions] action probabilities.
-        which: [players] the policy of each.
-        number: [players] the state it is in, -1 if that is unknown.
-        keys: [players] what its chance follows from, together with ``step``.
-        step: of the episode.
+        which: [games] the policy of each game.
+        number: [games] the state of each game, -1 if unknown.
+        keys: [games] random key of each game; the draw is a function of the key and ``step``.
+        step: step of the episode.
     """
     n_actions = policies.shape[2]
     out = np.empty(len(which), np.int64)
@@ -82,7 +82,7 @@ def draw_actions(policies: FloatArray, which: IntArray, number: Int32Array, keys
             action = min(action, np.int64(unit * n_actions))
         else:
             shares = policies[which[i], number[i]]
-            while action > 0 and shares[action] <= 0.0:  # rounding must not choose what has no share
+            while action > 0 and shares[action] <= 0.0:  # rounding must not choose an action of probability 0
                 action -= 1
             below = 0.0
             for a in range(action):

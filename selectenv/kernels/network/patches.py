@@ -1,7 +1,7 @@
-"""Pictures as numbered patches: what a 3 x 3 filter sees at each place, each distinct patch stored once.
+"""Images as numbered patches: the input of a 3 x 3 filter at each place, with each distinct patch stored once.
 
-Games repeat themselves: among the 256 pictures of a batch a place shows about 16 (Breakout), 60 (Asterix, Seaquest) or
-140 (Freeway) different patches. A layer that looks at patches has to be computed only for those; see `training`.
+Images of a game are similar: the 256 images of a batch have about 16 (Breakout), 60 (Asterix, Seaquest) or 140
+(Freeway) distinct patches at each place. A layer of filters is computed for distinct patches only; see `backprop`.
 """
 
 from typing import NamedTuple
@@ -10,76 +10,87 @@ import numpy as np
 
 from selectenv.kernels.compiled import kernel
 from selectenv.kernels.rng import INCREMENT, mix
+from selectenv.kernels.threads import slices
 from selectenv.typing import ByteArray, Int32Array, IntArray, UintArray
 
 REACH = 3
 """Rows and columns of a patch."""
 TOGETHER = 4
-"""Rows that are computed together: each place has a multiple of them."""
+"""Rows that are computed together; the number of rows of each place is a multiple of it."""
 
 
 class Patches(NamedTuple):
-    """The patches of every picture of a dataset."""
+    """The patches of all images of a dataset."""
 
     number: Int32Array
-    """[pictures, places] the patch seen at each place, row by row."""
+    """[images, places] the patch at each place, row by row."""
     first: IntArray
-    """[patches + 1] where the cells of each patch begin."""
+    """[patches + 1] range of cells of each patch."""
     cells: ByteArray
-    """The cells that are set in a patch, numbered as filters [channels, 3, 3] are, patch after patch."""
+    """The cells that are set in each patch, numbered like filters [channels, 3, 3]."""
 
 
 class Batch(NamedTuple):
-    """Pictures of one step of training, as rows of a table of distinct patches: room that is used again and again."""
+    """The images of one update, as rows of a table of distinct patches; reused from update to update."""
 
     row: Int32Array
-    """[size, places] the row that a picture has at a place; -1 where there is no picture."""
+    """[size, places] the row of each image at each place; -1 for a missing image."""
     patch: Int32Array
-    """[rows] the patch of each row; -1 for rows that only fill up."""
+    """[rows] the patch of each row; -1 for padding."""
     bounds: IntArray
     """[places + 1] the rows of a place are bounds[place]..bounds[place + 1] - 1."""
     seen: IntArray
-    """[patches] when a patch was last met."""
+    """[patches] value of `clock` when the patch was last met."""
     slot: Int32Array
-    """[patches] its row then."""
+    """[patches] the row of the patch at that time."""
     clock: IntArray
-    """[1]"""
+    """[1] number of places filled so far, over all batches."""
 
 
 def find_patches(words: UintArray, shape: tuple[int, ...]) -> Patches:
-    """Return the patches of packed pictures [count, words] of a shape (rows, columns, channels)."""
+    """Return the patches of packed images [count, words] of a shape (rows, columns, channels)."""
     rows, columns, channels = shape
-    number, low, high = _number_patches(words.view(np.uint8), rows, columns, channels)
-    return Patches(number, *_cells_of(low, high))
+    images = words.view(np.uint8)
+    number = np.empty((len(images), (rows - REACH + 1) * (columns - REACH + 1)), np.int32)
+    low, high, table, known = np.zeros(1024, np.uint64), np.zeros(1024, np.uint64), np.full(4096, -1, np.int32), 0
+    for first, last in slices(len(images), 16 * (number.shape[1] + images.shape[1])):
+        low, high, table, known = _number_patches(
+            images[first:last], rows, columns, channels, number[first:last], low, high, table, known
+        )
+    return Patches(number, *_cells_of(low[:known], high[:known]))
 
 
 def room(size: int, places: int) -> int:
-    """Return how many rows a batch of so many pictures can take."""
+    """Return the largest number of rows of a batch of ``size`` images."""
     return -(-size // TOGETHER) * TOGETHER * places
 
 
 def new_batch(size: int, patches: Patches) -> Batch:
-    """Return room for a batch of so many pictures."""
+    """Return an empty `Batch` of ``size`` images."""
     places, distinct = patches.number.shape[1], len(patches.first) - 1
     return Batch(
-        np.empty((size, places), np.int32), np.empty(room(size, places), np.int32), np.zeros(places + 1, np.int64),
-        np.full(distinct, -1, np.int64), np.empty(distinct, np.int32), np.zeros(1, np.int64),
-    )  # fmt: skip
+        row=np.empty((size, places), np.int32),
+        patch=np.empty(room(size, places), np.int32),
+        bounds=np.zeros(places + 1, np.int64),
+        seen=np.full(distinct, -1, np.int64),
+        slot=np.empty(distinct, np.int32),
+        clock=np.zeros(1, np.int64),
+    )
 
 
 @kernel
-def fill_batch(batch: Batch, patches: Patches, pictures: Int32Array) -> None:
-    """Enter pictures [size] by number; -1 for none."""
+def fill_batch(batch: Batch, patches: Patches, images: Int32Array) -> None:
+    """Fill a batch with images [size] given by number; -1 for a missing image."""
     rows = 0
     for place in range(patches.number.shape[1]):
         batch.bounds[place] = rows
         batch.clock[0] += 1
         now = batch.clock[0]
-        for i in range(len(pictures)):
-            if pictures[i] < 0:
+        for i in range(len(images)):
+            if images[i] < 0:
                 batch.row[i, place] = -1
                 continue
-            patch = patches.number[pictures[i], place]
+            patch = patches.number[images[i], place]
             if batch.seen[patch] != now:
                 batch.seen[patch] = now
                 batch.slot[patch] = rows
@@ -94,35 +105,44 @@ def fill_batch(batch: Batch, patches: Patches, pictures: Int32Array) -> None:
 
 @kernel
 def _number_patches(
-    pictures: ByteArray, rows: int, columns: int, channels: int
-) -> tuple[Int32Array, UintArray, UintArray]:
-    """Number the distinct patches in the order they are met; a patch is two words of bits, one a cell.
+    images: ByteArray,
+    rows: int,
+    columns: int,
+    channels: int,
+    number: Int32Array,
+    low: UintArray,
+    high: UintArray,
+    table: Int32Array,
+    known: int,
+) -> tuple[UintArray, UintArray, Int32Array, int]:
+    """Number the distinct patches in the order they are met; a patch is two words of bits, one bit per cell.
 
     Args:
-        pictures: [count, bytes] packed bits, the first cell in the highest bit.
-        rows: of a picture.
-        columns: of a picture.
-        channels: of a picture, at most 14.
+        images: [count, bytes] packed bits, the first cell in the highest bit.
+        rows: rows of an image.
+        columns: columns of an image.
+        channels: channels of an image, at most 14.
+        number: [count, places] receives the patch numbers.
+        low: the first word of each patch known so far, and room for more.
+        high: the second word.
+        table: hash table of patch numbers, a power of two in size; -1 where it is empty.
+        known: number of patches known so far.
 
     Returns:
-        Patch numbers [count, places], and the two words of each patch.
+        ``low``, ``high``, ``table`` and ``known`` for the next images.
     """
     across = columns - REACH + 1
     places = (rows - REACH + 1) * across
-    number = np.empty((len(pictures), places), np.int32)
-    low, high = np.zeros(1024, np.uint64), np.zeros(1024, np.uint64)
-    size = np.uint64(4096)
-    table = np.full(4096, -1, np.int32)
-    known = 0
+    size = np.uint64(len(table))
     here = np.zeros((places, 2), np.uint64)
-    for i in range(len(pictures)):
+    for i in range(len(images)):
         here[:] = np.uint64(0)
-        for byte in range(pictures.shape[1]):
-            if pictures[i, byte] == 0:
+        for byte in range(images.shape[1]):
+            if images[i, byte] == 0:
                 continue
             for bit in range(8):
                 cell = 8 * byte + bit
-                if not (pictures[i, byte] >> (7 - bit)) & 1 or cell >= rows * columns * channels:
+                if not (images[i, byte] >> (7 - bit)) & 1 or cell >= rows * columns * channels:
                     continue
                 r, c, k = cell // (columns * channels), cell // channels % columns, cell % channels
                 for dr in range(max(0, r - rows + REACH), min(REACH, r + 1)):
@@ -152,12 +172,12 @@ def _number_patches(
                         table[spot] = old
             else:
                 number[i, place] = table[spot]
-    return number, low[:known].copy(), high[:known].copy()
+    return low, high, table, known
 
 
 @kernel
 def _cells_of(low: UintArray, high: UintArray) -> tuple[IntArray, ByteArray]:
-    """Return where the set cells of each patch begin [patches + 1], and the cells."""
+    """Return the range of set cells of each patch [patches + 1], and the cells."""
     first = np.zeros(len(low) + 1, np.int64)
     cells = np.empty(128 * len(low), np.uint8)
     count = 0

@@ -1,4 +1,4 @@
-"""Updates of implicit Q-learning and of behaviour cloning with the small network.
+"""Updates of implicit Q-learning and of behaviour cloning for the small network.
 
 Implicit Q-learning (Kostrikov et al. 2021, https://arxiv.org/abs/2110.06169) with two action values and their targets:
 
@@ -14,11 +14,15 @@ from selectenv.kernels.compiled import kernel
 from selectenv.kernels.network.backprop import Adam, Pass, adam_step, backward, follow, forward
 from selectenv.kernels.network.cnn import Layers
 from selectenv.kernels.network.patches import Batch, Patches, fill_batch
+from selectenv.kernels.threads import slices
 from selectenv.typing import Float32Array, FloatArray, Int32Array, IntArray
+
+SAMPLE_COST = 1 << 15
+"""Cost of one sample of one update, in the operations of `SLICE_COST`."""
 
 
 class Network(NamedTuple):
-    """A network in training: its parts are views of one row of parameters, and so are those of the gradient."""
+    """A network in training; the layers are views of `flat`, and those of the gradient of `flat_gradient`."""
 
     flat: Float32Array
     layers: Layers
@@ -28,17 +32,17 @@ class Network(NamedTuple):
 
 
 class Transitions(NamedTuple):
-    """What is learned from, as the rule at hand sees it."""
+    """Training data as the learning rule sees them."""
 
     state: Int32Array
     action: Int32Array
     next_state: Int32Array
-    """-1 where what follows is worth nothing."""
+    """-1 if the next state has the value 0."""
     reward: Float32Array
 
 
 class Rule(NamedTuple):
-    """The numbers of implicit Q-learning."""
+    """Hyperparameters of implicit Q-learning."""
 
     gamma: float
     expectile: float
@@ -47,7 +51,7 @@ class Rule(NamedTuple):
 
 
 @kernel
-def iql_updates(
+def add_iql_updates(
     first: Network,
     second: Network,
     value: Network,
@@ -59,12 +63,9 @@ def iql_updates(
     patches: Patches,
     batches: tuple[Batch, Batch],
     passes: tuple[Pass, Pass],
-) -> FloatArray:
-    """Make an update for each row of chosen transitions [updates, size], after ``done`` others.
-
-    Returns:
-        The mean loss of the value, and of the two action values together.
-    """
+    losses: FloatArray,
+) -> None:
+    """Make the updates of `iql_updates` and add the losses of all samples to ``losses`` [2]."""
     size = chosen.shape[1]
     now, later = batches
     for_action, for_value = passes
@@ -72,7 +73,6 @@ def iql_updates(
     goal, low = np.empty(size, np.float32), np.empty(size, np.float32)
     by_value = np.empty((size, 1), np.float32)
     by_action = np.zeros((size, for_action.out.shape[1]), np.float32)
-    losses = np.zeros(2)
     for u in range(len(chosen)):
         for i in range(size):
             state[i], next_state[i] = data.state[chosen[u, i]], data.next_state[chosen[u, i]]
@@ -106,12 +106,35 @@ def iql_updates(
             adam_step(network.flat, network.flat_gradient, network.memory, rule.rate, done + u + 1)
         follow(targets[0].flat, first.flat, rule.target_step)
         follow(targets[1].flat, second.flat, rule.target_step)
-    losses /= len(chosen) * size
-    return losses
+
+
+def iql_updates(
+    first: Network,
+    second: Network,
+    value: Network,
+    targets: tuple[Network, Network],
+    data: Transitions,
+    chosen: IntArray,
+    done: int,
+    rule: Rule,
+    patches: Patches,
+    batches: tuple[Batch, Batch],
+    passes: tuple[Pass, Pass],
+) -> FloatArray:
+    """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones.
+
+    Returns:
+        The mean loss of the value, and of the two action values together.
+    """
+    losses, networks = np.zeros(2), (first, second, value, targets)
+    for row, end in slices(len(chosen), chosen.shape[1] * SAMPLE_COST):
+        add_iql_updates(*networks, data, chosen[row:end], done + row, rule, patches, batches, passes, losses)
+    mean: FloatArray = losses / chosen.size
+    return mean
 
 
 @kernel
-def cloning_updates(
+def add_cloning_updates(
     network: Network,
     data: Transitions,
     chosen: IntArray,
@@ -120,16 +143,12 @@ def cloning_updates(
     patches: Patches,
     batch: Batch,
     made: Pass,
-) -> FloatArray:
-    """Make an update towards the actions of each row of chosen transitions [updates, size]; see `iql_updates`.
-
-    Returns:
-        The mean cross-entropy.
-    """
+    losses: FloatArray,
+) -> None:
+    """Make the updates of `cloning_updates` and add the losses of all samples to ``losses`` [1]."""
     size, n_actions = chosen.shape[1], made.out.shape[1]
     state = np.empty(size, np.int32)
     wanted = np.empty((size, n_actions), np.float32)
-    losses = np.zeros(1)
     for u in range(len(chosen)):
         for i in range(size):
             state[i] = data.state[chosen[u, i]]
@@ -147,5 +166,25 @@ def cloning_updates(
                 wanted[i, a] = (wanted[i, a] / total - np.float32(a == taken)) / np.float32(size)
         backward(network.layers, patches, batch, made, wanted, network.gradient)
         adam_step(network.flat, network.flat_gradient, network.memory, rate, done + u + 1)
-    losses /= len(chosen) * size
-    return losses
+
+
+def cloning_updates(
+    network: Network,
+    data: Transitions,
+    chosen: IntArray,
+    done: int,
+    rate: float,
+    patches: Patches,
+    batch: Batch,
+    made: Pass,
+) -> FloatArray:
+    """Make one update per row of chosen transitions [updates, size] towards their actions; see `iql_updates`.
+
+    Returns:
+        The mean cross-entropy.
+    """
+    losses = np.zeros(1)
+    for row, end in slices(len(chosen), chosen.shape[1] * SAMPLE_COST):
+        add_cloning_updates(network, data, chosen[row:end], done + row, rate, patches, batch, made, losses)
+    mean: FloatArray = losses / chosen.size
+    return mean

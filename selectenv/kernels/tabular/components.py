@@ -69,23 +69,24 @@ def solve_components(
     for component in range(at[0], len(model.component) - 1):
         low = model.component[component]
         high = model.component[component + 1]
-        change = np.inf
-        while change > enough:
-            if made == sweeps or updates >= max_updates:
-                at[0], at[1] = component, made
-                return UNSOLVED if made == sweeps else PAUSED
+        for i in range(made, sweeps):
+            if updates >= max_updates:
+                at[0], at[1] = component, i
+                return PAUSED
+            updates += high - low
             change = 0.0
             for j in range(low, high):
-                s = model.order[low + high - 1 - j] if made % 2 == 1 else model.order[j]
+                s = model.order[low + high - 1 - j] if i % 2 == 1 else model.order[j]
                 new = 0.0
                 if model.first_choice[s] < model.first_choice[s + 1] and (label[s] or not labelled_only):
                     new = state_value(model, s, label, gamma, impute, values, 0.0, -1)[0]
                 change = max(change, abs(new - values[s]))
                 values[s] = new
-            updates += high - low
-            made += 1
-            if high == low + 1:
+            if high == low + 1 or change <= enough:
                 break
+        else:
+            at[0], at[1] = component, sweeps
+            return UNSOLVED
         made = 0
     return SOLVED
 

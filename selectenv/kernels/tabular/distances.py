@@ -1,4 +1,4 @@
-"""Steps along the edges of a graph."""
+"""Distances along the edges of a graph."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from selectenv.typing import BoolArray, Int32Array, IntArray
 
 @kernel
 def steps_from(first: Int32Array, neighbour: Int32Array, sources: BoolArray) -> IntArray:
-    """Return the fewest edges from a source to each node [n]; n where there is no way.
+    """Return the smallest number of edges from a source to each node [n]; n for a node that cannot be reached.
 
     Args:
-        first: [n + 1] the neighbours of node i are neighbour[first[i]] to neighbour[first[i + 1] - 1].
-        neighbour: where the edges lead.
-        sources: [n] where to begin.
+        first: [n + 1] range of neighbours of each node.
+        neighbour: [edges] the node that each edge leads to.
+        sources: [n] which nodes are sources.
     """
     n = len(sources)
     steps = np.full(n, n, np.int64)

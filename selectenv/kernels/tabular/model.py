@@ -14,7 +14,7 @@ from selectenv.kernels.compiled import kernel
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 ELIMINATION_LIMIT = 128
-"""Up to this many states, policies are evaluated by dense elimination in lanes; larger models one at a time, sparsely."""
+"""Policies of models with at most this many states are evaluated by dense elimination in lanes, others sparsely."""
 
 
 class Model(NamedTuple):
@@ -68,10 +68,10 @@ def solving_order(
     successor: Int32Array,
     first_predecessor: IntArray,
     predecessor: Int32Array,
-    ends: BoolArray,
+    terminates: BoolArray,
 ) -> tuple[Int32Array, bool]:
     """Return the sweep order and whether the graph has no cycle."""
-    n = len(ends)
+    n = len(terminates)
     order = np.empty(n, np.int32)
     open_successors = np.empty(n, np.int64)
     found = 0
@@ -81,7 +81,7 @@ def solving_order(
             order[found] = s
             found += 1
     done = 0
-    while done < found:  # peel off states all of whose successors are done
+    while done < found:  # next are states all of whose successors are done
         for i in range(first_predecessor[order[done]], first_predecessor[order[done] + 1]):
             s = predecessor[i]
             open_successors[s] -= 1
@@ -91,10 +91,10 @@ def solving_order(
         done += 1
     if found == n:
         return order, True
-    reached = np.zeros(n, np.bool_)  # breadth first, backwards from where episodes end
+    reached = np.zeros(n, np.bool_)  # breadth first, backwards from where episodes terminate
     found = 0
     for s in range(n):
-        if ends[s]:
+        if terminates[s]:
             order[found] = s
             found += 1
             reached[s] = True
@@ -188,14 +188,14 @@ def build_model(
     edges = np.unique(outcome_pair // n_actions * n_states + outcome_next)
     source, target = np.divmod(edges, n_states)
     backwards = np.argsort(target, kind="stable")
-    ends = np.zeros(n_states, bool)
-    ends[state[~continues]] = True
+    terminates = np.zeros(n_states, bool)
+    terminates[state[~continues]] = True
     order, acyclic = solving_order(
         _ranges(source, n_states),
         target.astype(np.int32),
         _ranges(target[backwards], n_states),
         source[backwards].astype(np.int32),
-        ends,
+        terminates,
     )
     component = np.array([0, n_states], np.int32)
     if n_states > ELIMINATION_LIMIT:

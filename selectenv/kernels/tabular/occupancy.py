@@ -15,10 +15,12 @@ def eliminate_visits(model: Model, policy: FloatArray, gamma: float, matrix: Flo
         model: the empirical model.
         policy: [n, actions] weights; if those of a state sum to less than 1, the rest of the mass is lost.
         gamma: discount.
-        matrix: [n, n] the identity; used up.
+        matrix: [n, n] scratch space; must be 0.
         visits: start distribution; receives the visits.
     """
     n = len(visits)
+    for s in range(n):
+        matrix[s, s] = 1.0
     for s in range(n):
         for choice in range(model.first_choice[s], model.first_choice[s + 1]):
             share = gamma * policy[s, model.action[choice]]
@@ -40,7 +42,7 @@ def eliminate_visits(model: Model, policy: FloatArray, gamma: float, matrix: Flo
 def eliminated_visits(model: Model, policy: FloatArray, start: FloatArray, gamma: float) -> FloatArray:
     """Return d with d = start + gamma P_pi^T d, by elimination; see `eliminate_visits`."""
     visits = start.copy()
-    eliminate_visits(model, policy, gamma, np.eye(len(start)), visits)
+    eliminate_visits(model, policy, gamma, np.zeros((len(start), len(start))), visits)
     return visits
 
 

@@ -57,13 +57,13 @@ def q_learning(
         q: 0 at the start.
     """
     n_actions = q.shape[1]
-    made, met, used = progress[0], progress[1], progress[2]
+    made, left, used = progress[0], len(samples) - progress[1], progress[2]
     before, error = errors[0], errors[1]
-    finished = made >= passes
+    finished = bool(made >= passes)
     while not finished and max_samples > 0:
-        last = min(len(samples), met + max_samples)
-        max_samples -= last - met
-        for i in range(len(samples) - 1 - met, len(samples) - 1 - last, -1):
+        last = max(0, left - max_samples)
+        max_samples -= left - last
+        for i in range(left - 1, last - 1, -1):
             j = next_below(seed, i + 1)
             k = samples[j]
             samples[j] = samples[i]
@@ -84,13 +84,13 @@ def q_learning(
             q[s, action[k]] += step_size * delta
             error += abs(delta)
             used += 1
-        met = last
-        if met == len(samples):
+        left = last
+        if left == 0:
             error /= max(used, 1)
             made += 1
-            finished = abs(before - error) < stop or made == passes
-            before, error, met, used = error, 0.0, 0, 0
-    progress[0], progress[1], progress[2] = made, met, used
+            finished = bool(abs(before - error) < stop or made == passes)
+            before, error, left, used = error, 0.0, len(samples), 0
+    progress[0], progress[1], progress[2] = made, len(samples) - left, used
     errors[0], errors[1] = before, error
     return finished
 
@@ -167,8 +167,8 @@ def learn_next_sets(
 ) -> int:
     """Do the work of `learn_sets` from set ``first`` on until about ``max_samples`` samples were met.
 
-    ``progress`` and ``errors`` (see `q_learning`), ``seed``, ``shuffled`` and ``imputed`` carry the state of the current
-    set from call to call.
+    ``progress`` and ``errors`` (see `q_learning`), ``seed``, ``shuffled`` and ``imputed`` carry the state from call to
+    call.
 
     Returns:
         The number of the set to resume with.
@@ -251,11 +251,34 @@ def learn_sets(
         q: [sets, n, actions] receives the action values.
         policies: [sets, n, actions] receives the action probabilities.
     """
-    rule = impute, labelled_only, excluded, gamma, step_size, passes, stop, base_seed, behaviour
     progress, errors, seed = np.zeros(3, np.int64), np.empty(2), np.empty(1, np.uint64)
-    scratch = progress, errors, seed, np.empty_like(samples), np.empty_like(reward)
-    data = samples, state, action, next_state, reward
+    shuffled, imputed = np.empty_like(samples), np.empty_like(reward)
     done = 0
     while done < len(masks):
         check_stopped()
-        done = learn_next_sets(masks, *data, *rule, q, policies, SLICE_COST // SAMPLE_COST, done, *scratch)
+        done = learn_next_sets(
+            masks,
+            samples,
+            state,
+            action,
+            next_state,
+            reward,
+            impute,
+            labelled_only,
+            excluded,
+            gamma,
+            step_size,
+            passes,
+            stop,
+            base_seed,
+            behaviour,
+            q,
+            policies,
+            SLICE_COST // SAMPLE_COST,
+            done,
+            progress,
+            errors,
+            seed,
+            shuffled,
+            imputed,
+        )

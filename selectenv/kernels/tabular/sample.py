@@ -84,12 +84,13 @@ def collect(
     """
     state, action, next_state = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
     reward, terminated, truncated = np.empty(size), np.empty(size, np.bool_), np.empty(size, np.bool_)
-    columns = state, action, next_state, reward, terminated, truncated
     at = np.zeros(2, np.int64)
     for first, last in slices(size, STEP_COST):
-        walk_on(walk, policy, seed, at, *(column[first:last] for column in columns))
+        part = slice(first, last)
+        numbers = state[part], action[part], next_state[part]
+        walk_on(walk, policy, seed, at, *numbers, reward[part], terminated[part], truncated[part])
     truncated[-1] = not terminated[-1]
-    return columns
+    return state, action, next_state, reward, terminated, truncated
 
 
 @kernel
@@ -112,24 +113,26 @@ def play_on(
     n_actions = policy.shape[1]
     episode, s, steps = at[0], at[1], at[2]
     total, factor = partial[0], partial[1]
-    for _ in range(max_steps):
+    while episode < len(out) and max_steps > 0:
         if steps == 0:
             s = draw(walk.start, 0, len(walk.start), next_unit(seed))
             total, factor = 0.0, 1.0
-        a = draw(policy[s], 0, n_actions, next_unit(seed))
-        pair = s * n_actions + a
-        k = draw(walk.cumulative, walk.first[pair], walk.first[pair + 1], next_unit(seed))
-        total += factor * walk.reward[k]
-        factor *= discount
-        s = walk.next_state[k]
-        steps += 1
+        before = steps
+        last = min(walk.horizon, steps + max_steps)
+        while s >= 0 and steps < last:
+            a = draw(policy[s], 0, n_actions, next_unit(seed))
+            pair = s * n_actions + a
+            k = draw(walk.cumulative, walk.first[pair], walk.first[pair + 1], next_unit(seed))
+            total += factor * walk.reward[k]
+            factor *= discount
+            s = walk.next_state[k]
+            steps += 1
+        max_steps -= steps - before
         if s < 0 or steps == walk.horizon:
             out[episode] = total
             lengths[episode] = steps
             episode += 1
             steps = 0
-            if episode == len(out):
-                break
     at[0], at[1], at[2] = episode, s, steps
     partial[0], partial[1] = total, factor
 

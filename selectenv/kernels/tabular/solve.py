@@ -10,6 +10,8 @@ rewards stop after finitely many steps. Policy iteration finishes the rest: each
 I - gamma P_pi, which needs no pivoting because its rows are diagonally dominant, with the fill-in known in advance.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from selectenv.kernels.compiled import inlined, kernel
@@ -340,12 +342,12 @@ def fill_labels(masks: BoolArray, first: int, labels: FloatArray) -> None:
 @kernel
 def learn_acyclic(
     model: Model,
-    masks: BoolArray,
     gamma: float,
     impute: float,
     labelled_only: bool,
     tie: float,
     behaviour: FloatArray,
+    masks: BoolArray,
     values: FloatArray,
     q: FloatArray,
     policies: FloatArray,
@@ -385,13 +387,13 @@ def learn_acyclic(
 @kernel
 def learn_cyclic(
     model: Model,
-    masks: BoolArray,
     gamma: float,
     impute: float,
     labelled_only: bool,
     tie: float,
     gain: float,
     behaviour: FloatArray,
+    masks: BoolArray,
     values: FloatArray,
     q: FloatArray,
     policies: FloatArray,
@@ -401,13 +403,10 @@ def learn_cyclic(
     labels = np.empty((n, lanes))
     scratch = np.empty((3, lanes))
     choices = np.empty((n, lanes), np.int32)
-    slots = 0
+    matrix = np.empty((model.slot[n - 1, n - 1] + 1, lanes))  # entries are numbered row by row
     place = np.empty(n, np.int32)
     for i in range(n):
         place[model.order[i]] = i
-        for j in range(n):
-            slots = model.slot[i, j] + 1 if model.slot[i, j] >= slots else slots
-    matrix = np.empty((slots, lanes))
     for block in range(blocks):
         fill_labels(masks, block * lanes, labels)
         block_values = values[block if len(values) > 1 else 0]
@@ -452,16 +451,29 @@ def learn_blocks(
         q: [1 or blocks, n, actions, lanes] receives the action values; likewise.
         policies: [blocks, n, actions, lanes] receives the action probabilities.
     """
-    tie = tie_tolerance(model, gamma, impute)
+    rule = gamma, impute, labelled_only, tie_tolerance(model, gamma, impute)
     gain = SWITCH_GAIN * reward_scale(model, impute)
-    blocks, _, _, lanes = policies.shape
-    cost = lanes * (policies.shape[1] * policies.shape[2] + len(model.next_state))
-    for first, last in slices(blocks, cost if model.acyclic else 50 * cost):
-        rows = masks[first * lanes : last * lanes]
-        own_values = values[first:last] if len(values) > 1 else values
-        own_q = q[first:last] if len(q) > 1 else q
-        own = behaviour, own_values, own_q, policies[first:last]
+    for part in _parts(model, masks, values, q, policies):
         if model.acyclic:
-            learn_acyclic(model, rows, gamma, impute, labelled_only, tie, *own)
+            learn_acyclic(model, *rule, behaviour, *part)
         else:
-            learn_cyclic(model, rows, gamma, impute, labelled_only, tie, gain, *own)
+            learn_cyclic(model, *rule, gain, behaviour, *part)
+
+
+def _parts(
+    model: Model, masks: BoolArray, values: FloatArray, q: FloatArray, policies: FloatArray
+) -> Iterable[tuple[BoolArray, FloatArray, FloatArray, FloatArray]]:
+    """Return the arrays of `learn_blocks`, divided into slices of blocks."""
+    blocks, _, _, lanes = policies.shape
+    if blocks == 1:
+        return ((masks, values, q, policies),)
+    cost = (1 if model.acyclic else 50) * (policies[0].size + lanes * len(model.next_state))
+    return (
+        (
+            masks[first * lanes : last * lanes],
+            values[first:last] if len(values) > 1 else values,
+            q[first:last] if len(q) > 1 else q,
+            policies[first:last],
+        )
+        for first, last in slices(blocks, cost)
+    )

@@ -1,4 +1,4 @@
-"""All sets of k out of m items, in lexicographic order, a block at a time."""
+"""All sets of k out of m items, in lexicographic order, block by block."""
 
 from math import comb
 
@@ -23,12 +23,12 @@ def combination(rank: int, m: int, k: int) -> IntArray:
 
 @kernel
 def fill_masks(current: IntArray, items: IntArray, masks: BoolArray) -> None:
-    """Mark the set ``current`` and those that follow it in the rows of ``masks``; leave the next one in ``current``.
+    """Mark the set ``current`` and its successors in the rows of ``masks``; leave the next set in ``current``.
 
     Args:
-        current: [k] places in ``items``, ascending; moved on.
-        items: [m] columns of ``masks`` that the places stand for.
-        masks: [sets, n] rows to mark; there must be as many sets left.
+        current: [k] places in ``items``, ascending; updated in place.
+        items: [m] columns of ``masks`` of the places.
+        masks: [sets, n] all False; rows after the last set stay so.
     """
     k = len(current)
     m = len(items)

@@ -49,23 +49,23 @@ def test_collecting_agrees_with_a_plain_walk(world, seed):
         assert column.tolist() == list(expected)
 
 
-@given(st.integers(0, 2**32), st.booleans(), st.booleans())
-def test_q_learning_agrees_with_a_plain_loop(seed, truncated, exclude):
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([1, 7, 50, 10**9]))
+def test_q_learning_agrees_with_a_plain_loop(seed, labelled_only, exclude, max_samples):
     rng = np.random.default_rng(seed)
-    n, actions, kinds, size, passes = 4, 3, 9, 50, 4
-    state, action = rng.integers(0, n, kinds), rng.integers(0, actions, kinds)
-    following, reward = rng.integers(-1, n, kinds), rng.normal(size=kinds)
-    label, kind = rng.random(n) < 0.5, rng.integers(0, kinds, size)
+    n, actions, unique, size, passes = 4, 3, 9, 50, 4
+    state, action = rng.integers(0, n, unique), rng.integers(0, actions, unique)
+    following, reward = rng.integers(-1, n, unique), rng.normal(size=unique)
+    label, samples = rng.random(n) < 0.5, rng.integers(0, unique, size)
     excluded = np.zeros((n, actions), bool)
     if exclude:
         excluded[:] = True
         excluded[state, action] = False
-    q = np.zeros((n, actions))
-    made = q_learning(
-        kind.astype(np.int32), state.astype(np.int32), action.astype(np.int32), following.astype(np.int32), reward,
-        label, truncated, excluded, 0.9, 0.1, passes, 0.02, np.array([seed], np.uint64), q,
-    )  # fmt: skip
-    twin, expected, before, order, run = twins.SplitMix(seed), np.zeros((n, actions)), np.inf, kind.tolist(), 0
+    q, progress, errors = np.zeros((n, actions)), np.zeros(3, np.int64), np.array([np.inf, 0.0])
+    columns = [column.astype(np.int32) for column in (samples, state, action, following)]
+    rule, word = (label, labelled_only, excluded, 0.9, 0.1, passes, 0.02, max_samples), np.array([seed], np.uint64)
+    while not q_learning(*columns, reward, *rule, word, progress, errors, q):
+        pass
+    twin, expected, before, order, run = twins.SplitMix(seed), np.zeros((n, actions)), np.inf, samples.tolist(), 0
     while run < passes:
         run += 1
         errors = []
@@ -73,10 +73,10 @@ def test_q_learning_agrees_with_a_plain_loop(seed, truncated, exclude):
             j = twin.below(i + 1)
             order[i], order[j] = order[j], order[i]
             k = order[i]
-            if truncated and not label[state[k]]:
+            if labelled_only and not label[state[k]]:
                 continue
             beyond = [expected[following[k], a] for a in range(actions) if not excluded[following[k], a]]
-            worth = following[k] >= 0 and (not truncated or label[following[k]]) and len(beyond) > 0
+            worth = following[k] >= 0 and (not labelled_only or label[following[k]]) and len(beyond) > 0
             delta = reward[k] + (0.9 * max(beyond) if worth else 0.0) - expected[state[k], action[k]]
             expected[state[k], action[k]] += 0.1 * delta
             errors.append(abs(delta))
@@ -84,11 +84,11 @@ def test_q_learning_agrees_with_a_plain_loop(seed, truncated, exclude):
         if abs(before - error) < 0.02:
             break
         before = error
-    assert made == run
+    assert progress[0] == run
     np.testing.assert_allclose(q, expected, atol=1e-12)
 
 
-def test_label_sets_have_seeds_of_their_own():
+def test_every_label_set_has_its_own_seed():
     masks = np.eye(6, dtype=bool)
     seeds = {int(label_set_seed(np.uint64(1), mask)) for mask in masks}
     assert len(seeds) == 6
