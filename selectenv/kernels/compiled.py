@@ -22,11 +22,11 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Copy ``function`` into every kernel that calls it.
+    """Copy ``function`` into every kernel that calls it; otherwise the same as `kernel`.
 
-    A part of a kernel that is never called from Python is cheaper to compile this way than as a kernel of its own.
+    A part of a kernel that is seldom called from Python is cheaper to compile this way than as a kernel of its own.
     """
-    compile_ = numba.njit(inline="always", nogil=True, error_model="numpy", fastmath={"contract"})
+    compile_ = numba.njit(inline="always", cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
     return cast(F, compile_(function))
 
 

@@ -42,8 +42,6 @@ class Model(NamedTuple):
     """[n, n] by place in `order`: the number of each entry that elimination may touch, else -1; empty if n is large."""
     component: Int32Array
     """[components + 1] ranges of `order`: strongly connected states, successors first; one range if n is small."""
-    largest_reward: float
-    """The largest magnitude of an expected reward."""
 
     @property
     def n_states(self) -> int:
@@ -64,19 +62,26 @@ class Chain(NamedTuple):
 
 @kernel
 def solving_order(
-    first_successor: IntArray,
-    successor: Int32Array,
+    open_successors: IntArray,
     first_predecessor: IntArray,
     predecessor: Int32Array,
     terminates: BoolArray,
-) -> tuple[Int32Array, bool]:
-    """Return the sweep order and whether the graph has no cycle."""
+    reached: BoolArray,
+    order: Int32Array,
+) -> bool:
+    """Write the order of sweeps into ``order`` and return whether the graph has no cycle.
+
+    Args:
+        open_successors: [n] number of successors of each state; used up.
+        first_predecessor: [n + 1] range of predecessors of each state.
+        predecessor: [edges] predecessors.
+        terminates: [n] whether episodes terminate in a state.
+        reached: [n] scratch space; must be False.
+        order: [n] receives the order.
+    """
     n = len(terminates)
-    order = np.empty(n, np.int32)
-    open_successors = np.empty(n, np.int64)
     found = 0
     for s in range(n):
-        open_successors[s] = first_successor[s + 1] - first_successor[s]
         if open_successors[s] == 0:
             order[found] = s
             found += 1
@@ -90,10 +95,9 @@ def solving_order(
                 found += 1
         done += 1
     if found == n:
-        return order, True
-    reached = np.zeros(n, np.bool_)  # breadth first, backwards from where episodes terminate
+        return True
     found = 0
-    for s in range(n):
+    for s in range(n):  # breadth first, backwards from where episodes terminate
         if terminates[s]:
             order[found] = s
             found += 1
@@ -111,7 +115,7 @@ def solving_order(
         if not reached[s]:
             order[found] = s
             found += 1
-    return order, False
+    return False
 
 
 def _ranges(keys: IntArray, n: int) -> IntArray:
@@ -190,12 +194,14 @@ def build_model(
     backwards = np.argsort(target, kind="stable")
     terminates = np.zeros(n_states, bool)
     terminates[state[~continues]] = True
-    order, acyclic = solving_order(
-        _ranges(source, n_states),
-        target.astype(np.int32),
-        _ranges(target[backwards], n_states),
+    first_predecessor, order = _ranges(target[backwards], n_states), np.empty(n_states, np.int32)
+    acyclic = solving_order(
+        np.bincount(source, minlength=n_states),
+        first_predecessor,
         source[backwards].astype(np.int32),
         terminates,
+        np.zeros(n_states, bool),
+        order,
     )
     component = np.array([0, n_states], np.int32)
     if n_states > ELIMINATION_LIMIT:
@@ -212,7 +218,6 @@ def build_model(
         acyclic=bool(acyclic),
         slot=_slots(order, source, target),
         component=component,
-        largest_reward=float(np.abs(mean_reward[kept]).max(initial=0.0)),
     )
 
 

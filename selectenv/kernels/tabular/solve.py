@@ -29,14 +29,21 @@ SWITCH_GAIN = 1e-11
 """Policy iteration changes an action only for a larger gain, so that rounding cannot make it cycle."""
 
 
+@inlined
 def reward_scale(model: Model, impute: float) -> float:
     """Return the largest magnitude of a reward, at least 1."""
-    return max(1.0, abs(impute), model.largest_reward)
+    scale = 1.0 if abs(impute) < 1.0 else abs(impute)
+    for choice in range(len(model.reward)):
+        size = abs(model.reward[choice])
+        scale = size if size > scale else scale
+    return scale
 
 
+@inlined
 def tie_tolerance(model: Model, gamma: float, impute: float) -> float:
     """Return how close to the best an action must be: `TIE`, or more if large rewards make rounding errors larger."""
-    return max(TIE, 1e-13 * reward_scale(model, impute) / (1.0 - gamma + 1e-6))
+    rounding = 1e-13 * reward_scale(model, impute) / (1.0 - gamma + 1e-6)
+    return rounding if rounding > TIE else TIE
 
 
 @inlined
@@ -345,7 +352,6 @@ def learn_acyclic(
     gamma: float,
     impute: float,
     labelled_only: bool,
-    tie: float,
     behaviour: FloatArray,
     masks: BoolArray,
     values: FloatArray,
@@ -357,6 +363,7 @@ def learn_acyclic(
     labels = np.empty((n, lanes))
     scratch = np.empty((2, lanes))
     best = scratch[0]
+    tie = tie_tolerance(model, gamma, impute)
     for block in range(blocks):
         fill_labels(masks, block * lanes, labels)
         block_values = values[block if len(values) > 1 else 0]
@@ -390,8 +397,6 @@ def learn_cyclic(
     gamma: float,
     impute: float,
     labelled_only: bool,
-    tie: float,
-    gain: float,
     behaviour: FloatArray,
     masks: BoolArray,
     values: FloatArray,
@@ -407,6 +412,8 @@ def learn_cyclic(
     place = np.empty(n, np.int32)
     for i in range(n):
         place[model.order[i]] = i
+    tie = tie_tolerance(model, gamma, impute)
+    gain = SWITCH_GAIN * reward_scale(model, impute)
     for block in range(blocks):
         fill_labels(masks, block * lanes, labels)
         block_values = values[block if len(values) > 1 else 0]
@@ -451,13 +458,9 @@ def learn_blocks(
         q: [1 or blocks, n, actions, lanes] receives the action values; likewise.
         policies: [blocks, n, actions, lanes] receives the action probabilities.
     """
-    rule = gamma, impute, labelled_only, tie_tolerance(model, gamma, impute)
-    gain = SWITCH_GAIN * reward_scale(model, impute)
+    learn = learn_acyclic if model.acyclic else learn_cyclic
     for part in _parts(model, masks, values, q, policies):
-        if model.acyclic:
-            learn_acyclic(model, *rule, behaviour, *part)
-        else:
-            learn_cyclic(model, *rule, gain, behaviour, *part)
+        learn(model, gamma, impute, labelled_only, behaviour, *part)
 
 
 def _parts(
