@@ -12,7 +12,7 @@ from scipy.sparse.linalg import splu
 from selectenv.kernels.tabular.components import SOLVED, UNSOLVED, best_choices, push_visits, solve_components
 from selectenv.kernels.tabular.model import ELIMINATION_LIMIT, Model
 from selectenv.kernels.tabular.occupancy import eliminated_visits
-from selectenv.kernels.tabular.solve import SWITCH_GAIN, greedy, learn_blocks, reward_scale, tie_tolerance
+from selectenv.kernels.tabular.solve import IMPROVEMENTS, SWITCH_GAIN, greedy, learn_blocks, reward_scale, tie_tolerance
 from selectenv.kernels.threads import SLICE_COST, check_stopped
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
@@ -74,8 +74,11 @@ def _iterate_policies(
     place = np.full(model.n_states, -1)
     place[members] = np.arange(len(members))
     choices = model.first_choice[members]
-    margin = 0.0
-    while best_choices(model, members, label, gamma, impute, values[:, 0], margin, choices) or margin == 0.0:
+    gain = SWITCH_GAIN * reward_scale(model, impute)
+    for i in range(IMPROVEMENTS):
+        margin = 0.0 if i == 0 else gain
+        if not best_choices(model, members, label, gamma, impute, values[:, 0], margin, choices) and i > 0:
+            break
         outcomes = np.diff(model.first_outcome)[choices]
         row = np.repeat(np.arange(len(members)), outcomes)
         entry = np.repeat(model.first_outcome[choices] - np.cumsum(outcomes) + outcomes, outcomes) + np.arange(len(row))
@@ -86,7 +89,6 @@ def _iterate_policies(
         chain = csc_array((weight[inside], (row[inside], place[following[inside]])), shape=(len(members),) * 2)
         right = reward + np.bincount(row, beyond, len(members))
         values[members, 0] = splu((eye_array(len(members)) - chain).tocsc()).solve(right)
-        margin = SWITCH_GAIN * reward_scale(model, impute)
 
 
 def occupancy(model: Model, policy: FloatArray, start: FloatArray, gamma: float) -> FloatArray:

@@ -26,7 +26,9 @@ TIE = 1e-8
 WARM_SWEEPS = 16
 """Sweeps before policy iteration takes over."""
 SWITCH_GAIN = 1e-11
-"""Policy iteration changes an action only for a larger gain, so that rounding cannot make it cycle."""
+"""Policy iteration changes an action only for a larger gain, so that rounding does not make it cycle."""
+IMPROVEMENTS = 1000
+"""Most improvements of policy iteration: only rounding, with gamma close to 1, can ask for so many."""
 
 
 @inlined
@@ -236,10 +238,11 @@ def solve(
             return
     for s in range(len(place)):
         policy[s] = model.first_choice[s]
-    margin = 0.0
-    while improve(model, labels, gamma, impute, values, margin, policy, scratch) or margin == 0.0:
+    for i in range(IMPROVEMENTS):
+        margin = 0.0 if i == 0 else gain
+        if not improve(model, labels, gamma, impute, values, margin, policy, scratch) and i > 0:
+            break
         evaluate(model, labels, gamma, impute, labelled_only, policy, place, matrix, values)
-        margin = gain
 
 
 @inlined
