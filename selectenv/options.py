@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from selectenv.checks import check_int, check_name, check_real, did_you_mean, is_real
 from selectenv.errors import DatasetError, OptionError, PhaseError, UnknownNameError
+from selectenv.kernels.tabular.model import LARGEST_REWARD
 
 TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
 DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
@@ -118,8 +119,10 @@ class LearnerOptions:
         check_real("gamma", self.gamma, "[0, 1)")
         check_int("learner_seed", self.learner_seed, 0)
         check_int("learner_runs", self.learner_runs)
-        if not is_real(self.impute) and self.impute != "min":
-            raise OptionError(f'impute must be a finite number or "min", not {self.impute!r}')
+        if self.impute != "min" and not (is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD):
+            raise OptionError(
+                f'impute must be a number of magnitude {LARGEST_REWARD:g} or less, or "min", not {self.impute!r}'
+            )
         for name in ("passes", "updates"):
             if getattr(self, name) is not None:
                 check_int(name, getattr(self, name))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from selectenv.checks import as_array
 from selectenv.datasets.images import Images
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
-from selectenv.kernels.tabular.model import Model, build_model
+from selectenv.kernels.tabular.model import LARGEST_REWARD, Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 DENSE_KEYS = 1 << 24
@@ -92,8 +92,9 @@ class OfflineDataset:
             raise DatasetError(f"state numbers must lie in 0..{n - 1} (next states may be -1)")
         if self.action.min() < 0 or self.action.max() >= self.n_actions:
             raise DatasetError(f"actions must lie in 0..{self.n_actions - 1}")
-        if rewards and not np.isfinite(rewards[0]).all():
-            raise DatasetError("rewards must be finite")
+        if rewards and not (np.abs(rewards[0]) <= LARGEST_REWARD).all():
+            limits = f"{-LARGEST_REWARD:g} to {LARGEST_REWARD:g}"
+            raise DatasetError(f"rewards must be numbers from {limits}, or sums of them could overflow")
         if self.ids.dtype.kind not in "iuU" or (self.ids[1:] <= self.ids[:-1]).any():
             raise DatasetError("ids must be integers or strings, sorted and without duplicates")
         if (self.terminated & (self.next_state >= 0)).any():

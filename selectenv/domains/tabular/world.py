@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from selectenv.checks import check_int, is_int
 from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import SelectEnvError, UnknownStateError, WorldError
-from selectenv.kernels.tabular.model import Chain, Model, build_chain, build_model
+from selectenv.kernels.tabular.model import LARGEST_REWARD, Chain, Model, build_chain, build_model
 from selectenv.kernels.tabular.returns import best_values
 from selectenv.kernels.tabular.sample import Walk
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -158,8 +158,9 @@ def from_outcomes(
     actions = int(a.max()) + 1 if n_actions is None else check_int("n_actions", n_actions, 1, error=WorldError)
     if s.min() < 0 or a.min() < 0 or a.max() >= actions:
         raise WorldError(f"world {name!r}: state ids must not be negative, actions must lie in 0..{actions - 1}")
-    if not (np.isfinite(p).all() and np.isfinite(r).all()) or (p < 0).any():
-        raise WorldError(f"world {name!r}: probabilities must be 0 or more, rewards finite")
+    if not (np.isfinite(p).all() and (np.abs(r) <= LARGEST_REWARD).all()) or (p < 0).any():
+        limits = f"{-LARGEST_REWARD:g} to {LARGEST_REWARD:g}, or sums of them could overflow"
+        raise WorldError(f"world {name!r}: probabilities must be 0 or more, rewards numbers from {limits}")
     _check_start(name, d0, s)
     rows = np.flatnonzero(p > 0)
     ids = _reachable(name, s[rows], following[rows], ends[rows], d0)
