@@ -71,6 +71,10 @@ class WeightsFileError(SelectEnvError, ValueError):
     """A file of network weights that is damaged, foreign, or of another network."""
 
 
+class JournalError(SelectEnvError, ValueError):
+    """A tuning journal that is damaged or foreign, or that cannot be opened."""
+
+
 class DivergedError(SelectEnvError, ArithmeticError):
     """Training ran wild: a loss is infinite or not a number."""
 
