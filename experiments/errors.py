@@ -13,3 +13,7 @@ class StoreInUseError(StoreError):
 
 class ClusterError(SelectEnvError, ConnectionError):
     """A Dask scheduler that does not answer, or that is gone in the middle of a run."""
+
+
+class TerminatedError(KeyboardInterrupt):
+    """The process received SIGTERM; it stops as if it had been interrupted by Ctrl-C."""

@@ -75,6 +75,10 @@ class JournalError(SelectEnvError, ValueError):
     """A tuning journal that is damaged or foreign, or that cannot be opened."""
 
 
+class StoppedError(SelectEnvError, RuntimeError):
+    """Work stopped at a checkpoint because nobody waits for it any more."""
+
+
 class DivergedError(SelectEnvError, ArithmeticError):
     """Training ran wild: a loss is infinite or not a number."""
 
