@@ -71,7 +71,7 @@ class WeightsFileError(SelectEnvError, ValueError):
     """A file of network weights that is damaged, foreign, or of another network."""
 
 
-class JournalError(SelectEnvError, ValueError):
+class JournalError(OptionError):
     """A tuning journal that is damaged or foreign, or that cannot be opened."""
 
 

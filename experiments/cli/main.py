@@ -124,16 +124,18 @@ def parser() -> argparse.ArgumentParser:
         "--tabular", action="store_true", help="a table solved exactly instead of a network (Breakout)"
     )
     command.add_argument("--out", type=Path, default=Path("out/experts"), help="folder (default: out/experts)")
-    command = add("experts", _experts, "show the experts that ship with the package, and draw how they learned")
-    command.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture (default: out)")
+    add("experts", _experts, "show the experts that ship with the package, and draw how they learned").add_argument(
+        "--out", type=Path, default=Path("out"), help="folder of the picture (default: out)"
+    )
     selector_commands.add_to(add)
     command = add("best", _best, "show the best label sets known in a world")
     command.add_argument("world", help="a world, or all")
     command.add_argument("--learner", choices=("uds", "adapted"), help="only this learner")
     command.add_argument("--labels", type=int, help="only this number of labels")
     command.add_argument("--update", action="store_true", help="search again first, and keep what is better")
-    command = add("repair", lambda options: print(repair(options.path)), "keep what is intact of a damaged file")
-    command.add_argument("path", type=Path, help="a results file, or the journal of a tuning run")
+    add("repair", lambda options: print(repair(options.path)), "keep what is intact of a damaged file").add_argument(
+        "path", type=Path, help="a results file, or the journal of a tuning run"
+    )
     for name, module in (("demo", demo), ("bench", bench)):
         text = (module.__doc__ or "").split("\n")[0]
         command = add(name, lambda options, module=module: module.main(options.rest), text, add_help=False)

@@ -29,12 +29,12 @@ ONE_THREAD = dict.fromkeys(
     "1",
 )
 
-Execute = Callable[[Callable[..., T], list[tuple[Any, ...]], float], Iterator[list[T]]]
-"""Function, arguments of each task, seconds -> results as they come; an empty list after so many seconds without one."""
+Execute = Callable[[Callable[..., Any], list[tuple[Any, ...]], float], Iterator[list[Any]]]
+"""Function, arguments of each task, seconds -> results as they come; an empty list whenever none came for so long."""
 
 
 @contextmanager
-def local_processes(jobs: int) -> Iterator[Execute[T]]:
+def local_processes(jobs: int) -> Iterator[Execute]:
     """Give a function that runs tasks in ``jobs`` processes, which are kept for the next time.
 
     Processes do not outlive this one, not even if it is killed; after an error or an interruption they are stopped.
@@ -57,7 +57,7 @@ def local_processes(jobs: int) -> Iterator[Execute[T]]:
 
 
 @contextmanager
-def dask_cluster(address: str) -> Iterator[Execute[T]]:
+def dask_cluster(address: str) -> Iterator[Execute]:
     """Give a function that runs tasks on the cluster of the scheduler at ``address``.
 
     Raises:
@@ -77,8 +77,8 @@ def dask_cluster(address: str) -> Iterator[Execute[T]]:
         if client.status != "running":
             raise ClusterError(f"the Dask scheduler at {address} is gone")
 
-    def execute(function: Callable[..., T], tasks: list[tuple[Any, ...]], seconds: float) -> Iterator[list[T]]:
-        executor = client.get_executor(pure=False)
+    def execute(function: Callable[..., Any], tasks: list[tuple[Any, ...]], seconds: float) -> Iterator[list[Any]]:
+        executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
         yield from _unordered(executor, function, tasks, seconds, len(tasks), check)
 
     with _quiet("distributed.client"), client:  # what it says about a lost scheduler, ClusterError says too

@@ -124,7 +124,7 @@ def run_chunk(run_cell: RunCell, chunk: list[Cell]) -> list[Result]:
 
 
 @contextlib.contextmanager
-def _executor(jobs: int, cluster: str | None) -> Iterator[Execute[list[Result]]]:
+def _executor(jobs: int, cluster: str | None) -> Iterator[Execute]:
     """Give a function that runs chunks of cells and yields their results in the order in which they finish."""
     if cluster is not None:
         with dask_cluster(cluster) as execute:

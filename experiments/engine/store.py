@@ -93,8 +93,8 @@ class ResultsStore:
             self._upgrade()
         elif version > FORMAT:
             raise StoreError(
-                f"{self.path} was written by a newer version (format {version}, this one reads {FORMAT}), or its header "
-                f"is damaged: then `selectenv repair {self.path}` keeps what is intact"
+                f"{self.path} was written by a newer version (format {version}, this one reads {FORMAT}), or its "
+                f"header is damaged: then `selectenv repair {self.path}` keeps what is intact"
             )
         elif version != FORMAT or tables != {"results", "manifest"} or columns != COLUMNS:
             raise self._damaged("its header or its schema is not that of a results store")
@@ -278,7 +278,7 @@ def intact_rows(path: Path) -> list[Row]:
     rows: dict[str, Row] = {}
     for values in stored_records(path):
         if len(values) == len(COLUMNS) and isinstance(values[8], int | float):
-            row = (*values[:8], float(values[8]), values[9])  # SQLite stores 2.0 as 2
+            row: Row = (*values[:8], float(values[8]), values[9])  # SQLite stores 2.0 as 2
             if is_intact(row):
                 rows[row[0]] = row
     return list(rows.values())

@@ -1,8 +1,9 @@
 """Optuna journals whose lines carry their number and a digest, so that damage is noticed before it is used.
 
-A line is what Optuna writes, JSON, with one more entry: ``"check": [line, trials, studies, digest]``, where ``trials`` and
-``studies`` count those created so far. Optuna and optuna-dashboard read such files as they are. Lines that are cut off
-at the end of the file are not noticed if whole lines are missing: the file is then that of an earlier moment.
+A line is what Optuna writes, JSON, with one more entry: ``"check": [line, trials, studies, digest]``, where ``trials``
+and ``studies`` count those created so far. Optuna and optuna-dashboard read such files as they are. Whole lines that
+are missing at the end of the file are not noticed: it is then the file of an earlier moment, and searches repeat the
+trials that it does not have.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Generator, Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -101,7 +102,7 @@ def open_journal(path: str | os.PathLike[str]) -> "optuna.storages.JournalStorag
         target.touch()
         check_journal(target)
     except OSError as error:
-        raise JournalError(f"{os.fspath(path)!r} cannot be used as a tuning journal ({error})") from None
+        raise JournalError(f"the tuning journal {os.fspath(path)!r} cannot be used ({error})") from None
     return optuna.storages.JournalStorage(CheckedBackend())
 
 
@@ -177,7 +178,7 @@ def _intact_operations(path: Path) -> list[dict[str, Any]]:
 
 
 def _failed_state(trial: int) -> dict[str, Any]:
-    now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
     return {
         "op_code": SET_TRIAL_STATE,
         "worker_id": "repair",
@@ -189,7 +190,7 @@ def _failed_state(trial: int) -> dict[str, Any]:
 
 
 def _failed_trial(study: int) -> dict[str, Any]:
-    now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
     return {
         "op_code": CREATE_TRIAL,
         "worker_id": "repair",
@@ -254,6 +255,6 @@ def _last_checks(file: IO[bytes], path: Path) -> Checks:
 def _damage(path: Path, number: int | None = None) -> JournalError:
     where = "its last line" if number is None else f"line {number}"
     return JournalError(
-        f"{os.fspath(path)!r} is damaged, or no tuning journal of this project: {where} does not match its number and "
-        f"digest. None of its trials is used. `selectenv repair {path}` keeps the intact trials; or choose another file"
+        f"the tuning journal {os.fspath(path)!r} cannot be used: {where} is damaged, or was not written by this "
+        f"project. None of its trials is used. `selectenv repair {path}` keeps the intact trials; or choose another file"
     )

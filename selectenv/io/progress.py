@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from tqdm import tqdm
 
@@ -16,7 +16,7 @@ def show(text: str) -> None:
 
 
 @contextmanager
-def progress_bar(total: int, title: str) -> Iterator["tqdm[object]"]:
+def progress_bar(total: int, title: str) -> Iterator["tqdm[NoReturn]"]:
     """Give a bar on stderr to be updated by the caller; where stderr is not a terminal, nothing is shown."""
     with tqdm(total=total, desc=title, file=sys.stderr, disable=None, dynamic_ncols=True, miniters=1) as bar:
         yield bar

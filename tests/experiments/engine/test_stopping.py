@@ -1,4 +1,4 @@
-"""Nothing outlives a runner that is terminated or killed, and a cluster notices that its client or scheduler is gone."""
+"""Nothing outlives a runner that is terminated or killed; the loss of a client or scheduler of Dask is noticed."""
 
 import os
 import random
@@ -13,7 +13,7 @@ import pytest
 
 from experiments.cli import main as cli
 from experiments.engine.cell import Cell
-from experiments.engine.runner import run_chunk, run_cells
+from experiments.engine.runner import run_cells, run_chunk
 from experiments.engine.store import ResultsStore
 from experiments.errors import ClusterError, TerminatedError
 from selectenv.errors import OptionError, StoppedError
@@ -243,8 +243,8 @@ def test_a_scheduler_that_dies_is_named(tmp_path):
         assert client.returncode == 1
         last = error.strip().splitlines()[-1]
         assert last == (
-            f"experiments.errors.ClusterError: the Dask scheduler at {address} is gone. {stored(path)} of 200 cells are "
-            f"stored in {path}; the same command with a scheduler that runs resumes"
+            f"experiments.errors.ClusterError: the Dask scheduler at {address} is gone. {stored(path)} of 200 cells "
+            f"are stored in {path}; the same command with a scheduler that runs resumes"
         )
         assert 0 < stored(path) < 200
     with ResultsStore(path) as store:

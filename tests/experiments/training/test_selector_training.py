@@ -163,7 +163,7 @@ def test_tuning_goes_on_and_cuts_short(tmp_path, capsys, monkeypatch):
     foreign = tmp_path / "foreign.log"
     foreign.write_text("no journal\n" * 3)
     assert cli.main(["tune-selector", "--storage", str(foreign)]) == 1
-    assert "no journal of Optuna" in capsys.readouterr().err
+    assert "cannot be used: line 1" in capsys.readouterr().err
 
 
 def test_rivals_are_measured_alike():
