@@ -256,5 +256,5 @@ def _damage(path: Path, number: int | None = None) -> JournalError:
     where = "its last line" if number is None else f"line {number}"
     return JournalError(
         f"the tuning journal {os.fspath(path)!r} cannot be used: {where} is damaged, or was not written by this "
-        f"project. None of its trials is used. `selectenv repair {path}` keeps the intact trials; or choose another file"
+        f"project. None of its trials is used. `selectenv repair {path}` keeps the intact trials; or choose a new file"
     )
