@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from experiments.engine.stopping import follow_runner
+from experiments.engine.worker_lifetime import follow_runner
 from experiments.errors import ClusterError
 from selectenv.errors import MissingExtraError
 

@@ -102,11 +102,11 @@ def test_no_worker_outlives_the_runner(tmp_path, number):
         time.sleep(rng.random())
         process.send_signal(number)
         end = time.monotonic() + DEADLINE
-        process.communicate(timeout=60)
         while (left := marked(mark)) and time.monotonic() < end:
             time.sleep(0.1)
         for one in left:
             one.kill()
+        process.communicate(timeout=60)
         assert left == []
         assert stored(path) < 200
 
