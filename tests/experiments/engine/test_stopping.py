@@ -119,6 +119,7 @@ def test_sigterm_stores_what_is_done(tmp_path):
     process.terminate()
     error = process.communicate(timeout=60)[1].decode()
     assert process.returncode not in (0, -signal.SIGTERM)
+    assert error.count("Traceback") == 1  # that of the script: no thread and no worker adds its own
     assert "TerminatedError" in error
     assert stored(path) == 8
 
