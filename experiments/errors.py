@@ -1,15 +1,19 @@
-"""What can go wrong with a study."""
+"""The exceptions that running a study can raise."""
 
 from selectenv.errors import SelectEnvError
 
 
-class StoreError(SelectEnvError):
-    """A results file that is damaged, foreign, from a newer version, or cannot be written."""
+class StoreError(SelectEnvError, OSError):
+    """A results file that is damaged, foreign, from a newer version, or cannot be read or written."""
 
 
 class StoreInUseError(StoreError):
     """Another run is writing to the results file."""
 
 
-class ClusterError(SelectEnvError):
-    """A cluster that does not answer."""
+class ClusterError(SelectEnvError, ConnectionError):
+    """A Dask scheduler that does not answer, or that is gone in the middle of a run."""
+
+
+class TerminatedError(KeyboardInterrupt):
+    """The process received SIGTERM; it stops as if it had been interrupted by Ctrl-C."""

@@ -71,6 +71,14 @@ class WeightsFileError(SelectEnvError, ValueError):
     """A file of network weights that is damaged, foreign, or of another network."""
 
 
+class JournalError(OptionError):
+    """A tuning journal that is damaged or foreign, or that cannot be opened."""
+
+
+class StoppedError(SelectEnvError, RuntimeError):
+    """Work stopped at a checkpoint because nobody waits for it any more."""
+
+
 class DivergedError(SelectEnvError, ArithmeticError):
     """Training ran wild: a loss is infinite or not a number."""
 

@@ -1,5 +1,6 @@
 """maskable-ppo, ppo and dqn: selectors trained by Stable-Baselines3, with the network that fits every world."""
 
+import io
 import json
 import os
 import zipfile
@@ -285,15 +286,19 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
     except ImportError as error:
         raise MissingExtraError(f"this strategy needs torch ({error}): pip install 'selectenv[meta]'") from error
     try:
-        with zipfile.ZipFile(path) as archive:
+        content = Path(path).read_bytes()
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            damaged = archive.testzip()
+            if damaged is not None:
+                raise ValueError(f"its part {damaged!r} does not match its checksum")
             card = json.loads(archive.read("data"))[CARD]
-            with archive.open("policy.pth") as file:
-                weights = torch.load(file, map_location="cpu", weights_only=True)
+            policy = io.BytesIO(archive.read("policy.pth"))  # read as a whole, because only then it is checked
+        weights = torch.load(policy, map_location="cpu", weights_only=True)
         agent = make(card["agent"], **card["options"])
         if card["features"] != list(NAMES) or not isinstance(agent, Sb3Agent):
             raise ValueError("it is a network with other input features")
         agent._scorer = scorer_from(weights, agent.hidden)
-        agent._file = Path(path).read_bytes()
+        agent._file = content
         asked, computed = card["calls"]
         agent.training_calls = int(asked), int(computed)
     except FileNotFoundError:

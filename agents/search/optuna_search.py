@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from agents.registry import register
 from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 from agents.search.sequential_greedy import SequentialGreedy
 from selectenv.checks import check_int, check_name
-from selectenv.errors import MissingExtraError, OptionError
+from selectenv.errors import JournalError, MissingExtraError, OptionError
+from selectenv.io.journal import open_journal
 from selectenv.streams import seed_word
 from selectenv.typing import IntArray
 
@@ -101,10 +101,10 @@ class OptunaSearch(SearchAgent):
 
         Raises:
             OptionError: the storage or the sampler's options are not usable, or the study belongs to another task.
+            JournalError: the journal is damaged; the message says how to keep its intact trials.
         """
         try:
             import optuna
-            from optuna.storages.journal import JournalFileBackend
         except ModuleNotFoundError:
             raise MissingExtraError("the optuna strategy needs Optuna: pip install 'selectenv[meta]'") from None
         known = [*SAMPLERS, *(name for name in dir(optuna.samplers) if name.endswith("Sampler"))]
@@ -117,10 +117,10 @@ class OptunaSearch(SearchAgent):
         try:
             storage: Any = self.storage
             if storage is not None and "://" not in str(storage):
-                path = Path(storage)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                storage = optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+                storage = open_journal(storage)
             study = optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+        except JournalError:
+            raise
         except Exception as error:
             raise OptionError(f"the storage {self.storage!r} cannot be used: {type(error).__name__}: {error}") from None
         finally:

@@ -1,5 +1,6 @@
 """Strategies that search for a label set with the evaluator and then play it on any dataset of the world."""
 
+import hashlib
 import json
 import os
 from abc import abstractmethod
@@ -21,7 +22,7 @@ from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
 from selectenv.wrappers.batch_labels import selection_env
 
-FORMAT, VERSION = "selectenv-agent", 1
+FORMAT, VERSION = "selectenv-agent", 2
 
 
 class SearchTask:
@@ -163,8 +164,8 @@ class SearchAgent(RankingAgent):
         return np.where(open_mask(info), scores, np.nan)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write what was learned as JSON; the file is there whole or not at all."""
-        text = json.dumps(self.memory, indent=1)
+        """Write what was learned as JSON with a digest; the file is there whole or not at all."""
+        text = json.dumps({**self.memory, "digest": _digest(self.memory)}, indent=1)
         with whole_file(path) as file:
             file.write(text.encode())
         return Path(path)
@@ -177,6 +178,10 @@ class SearchAgent(RankingAgent):
         self.search_notes = memory["notes"]
 
 
+def _digest(memory: dict[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(memory, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
 def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a saved strategy and check its form.
 
@@ -185,10 +190,10 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     name = os.fspath(path)
     try:
-        memory = json.loads(Path(path).read_text())
+        memory = json.loads(Path(path).read_text("utf-8"))
     except FileNotFoundError:
         raise SavedAgentError(f"there is no saved strategy {name!r}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SavedAgentError(f"{name!r} is damaged or not a saved strategy ({error})") from None
     if not isinstance(memory, dict) or memory.get("format") != FORMAT:
         raise SavedAgentError(f"{name!r} is not a strategy saved by this project")
@@ -196,6 +201,8 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise SavedAgentError(
             f"{name!r} has format version {memory.get('version')}; this release reads version {VERSION}"
         )
+    if memory.pop("digest", None) != _digest(memory):
+        raise SavedAgentError(f"{name!r} is damaged: its content does not match its digest; train and save again")
     ranking, calls = memory.get("ranking"), memory.get("calls")
     sound = (
         isinstance(ranking, list) and all(is_int(state) or isinstance(state, str) for state in ranking)

@@ -17,9 +17,11 @@ from experiments.benchmarks import bench
 from experiments.cli import selector_commands
 from experiments.cli.tables import table
 from experiments.engine.cell import Cell
+from experiments.engine.repair import repair
 from experiments.engine.runner import run_cells
 from experiments.engine.store import DEFAULT_PATH, ResultsStore
 from experiments.engine.study import Row, Study
+from experiments.errors import TerminatedError
 from experiments.protocol.budgets import BUDGETS, WORLDS
 from experiments.studies import find_studies
 from experiments.training.expert_cards import cards_table, curves
@@ -46,7 +48,7 @@ EXAMPLES = """examples:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; return 0 if all went well, 1 for an error, 130 when interrupted."""
+    """Run a command; return 0 if all went well, 1 for an error, 130 when interrupted, 143 when terminated."""
     known = parser()
     options, rest = known.parse_known_args(arguments)
     if "rest" in options:
@@ -60,9 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("\nstopped; everything finished is stored, run the same command to go on", file=sys.stderr)
-        return 130
+        return 143 if isinstance(stop, TerminatedError) else 130
     return 0
 
 
@@ -122,14 +124,18 @@ def parser() -> argparse.ArgumentParser:
         "--tabular", action="store_true", help="a table solved exactly instead of a network (Breakout)"
     )
     command.add_argument("--out", type=Path, default=Path("out/experts"), help="folder (default: out/experts)")
-    command = add("experts", _experts, "show the experts that ship with the package, and draw how they learned")
-    command.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture (default: out)")
+    add("experts", _experts, "show the experts that ship with the package, and draw how they learned").add_argument(
+        "--out", type=Path, default=Path("out"), help="folder of the picture (default: out)"
+    )
     selector_commands.add_to(add)
     command = add("best", _best, "show the best label sets known in a world")
     command.add_argument("world", help="a world, or all")
     command.add_argument("--learner", choices=("uds", "adapted"), help="only this learner")
     command.add_argument("--labels", type=int, help="only this number of labels")
     command.add_argument("--update", action="store_true", help="search again first, and keep what is better")
+    add("repair", lambda options: print(repair(options.path)), "keep what is intact of a damaged file").add_argument(
+        "path", type=Path, help="a results file, or the journal of a tuning run"
+    )
     for name, module in (("demo", demo), ("bench", bench)):
         text = (module.__doc__ or "").split("\n")[0]
         command = add(name, lambda options, module=module: module.main(options.rest), text, add_help=False)
@@ -184,7 +190,7 @@ def _run(options: argparse.Namespace) -> None:
                     )
                 done = run_cells(
                     cells, study.run_cell, store, jobs=options.jobs, cluster=options.cluster, title=study.name,
-                    watch=watch,
+                    watch=watch, cells_per_task=study.cells_per_task,
                 )  # fmt: skip
             except (MissingExtraError, OptionError) as error:
                 if options.study != "all":

@@ -5,28 +5,39 @@ import io
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 from experiments.engine.cell import Cell, Record, Result
+from experiments.engine.executors import Execute, dask_cluster, local_processes
+from experiments.engine.stopping import is_abandoned, orderly_termination
 from experiments.engine.store import ResultsStore
 from experiments.errors import ClusterError
-from selectenv.domains.minatar.games import GAMES
-from selectenv.errors import MissingExtraError, OptionError
-from selectenv.io.progress import progress
+from selectenv.errors import OptionError
+from selectenv.io.progress import progress_bar
+from selectenv.io.stop_requests import stop_if_requested, stop_when
 
 BATCH_SECONDS = 1.0
-"""Results are written at least so often."""
-CHUNK = 16
-"""Cells sent to a worker at a time: enough to share a problem, few enough to lose little; of games, one at a time."""
+"""Results wait at most so long before they are written."""
+CELLS_PER_TASK = 16
+"""Cells sent to a worker at a time by default: enough to share a problem, few enough to lose little."""
 
 RunCell = Callable[[Cell], list[Record]]
 
 
 def run_cells(
-    cells: list[Cell], run_cell: RunCell, store: ResultsStore, *, jobs: int = 1, cluster: str | None = None,
-    title: str = "", watch: Callable[[Result], None] | None = None,
-) -> int:  # fmt: skip
+    cells: list[Cell],
+    run_cell: RunCell,
+    store: ResultsStore,
+    *,
+    jobs: int = 1,
+    cluster: str | None = None,
+    title: str = "",
+    watch: Callable[[Result], None] | None = None,
+    cells_per_task: int = CELLS_PER_TASK,
+) -> int:
     """Run the cells that the store does not have, and store them as they come.
+
+    SIGTERM stops the run like Ctrl-C: what is done is stored. No local process outlives this one, even if it is killed.
+    On a cluster no new task starts then, and running ones stop at the end of a cell or at the next checkpoint.
 
     Args:
         cells: what is wanted.
@@ -35,78 +46,93 @@ def run_cells(
         jobs: local processes; 1 runs in this one.
         cluster: address of a Dask scheduler to run on instead.
         title: shown beside the progress bar.
-        watch: is shown every result as it comes.
+        watch: called with every result as it comes.
+        cells_per_task: cells that are sent to a worker together; a task that is interrupted is lost as a whole.
 
     Returns:
         How many cells were run.
+
+    Raises:
+        OptionError: a number of jobs or cells per task below 1.
+        StoreError: the store is damaged, in use, or cannot be written.
+        ClusterError: no scheduler answers at ``cluster``, or it is gone in the middle of the run.
+        TerminatedError: the process received SIGTERM.
     """
-    if jobs < 1:
-        raise OptionError(f"jobs must be 1 or more, not {jobs}")
-    with store.writing():
+    for name, value in (("jobs", jobs), ("cells_per_task", cells_per_task)):
+        if value < 1:
+            raise OptionError(f"{name} must be 1 or more, not {value}")
+    with orderly_termination(), store.writing():
         todo = store.missing(cells)
-        size = 1 if any(cell.world in GAMES for cell in todo) else CHUNK
-        chunks = [todo[i : i + size] for i in range(0, len(todo), size)]
-        waiting: list[Result] = []
-        written = time.monotonic()
-        try:
+        if todo:
             with _executor(jobs, cluster) as execute:
-                for results in progress(execute(run_cell, chunks), len(chunks), title or "running"):
-                    waiting += results
-                    if watch is not None:
-                        for result in results:
-                            watch(result)
-                    if size == 1 or time.monotonic() - written > BATCH_SECONDS:
-                        store.add(waiting)
-                        waiting, written = [], time.monotonic()
-        finally:
-            store.add(waiting)
+                size = 1 if cluster is None and jobs == 1 else cells_per_task
+                tasks = [(run_cell, todo[i : i + size]) for i in range(0, len(todo), size)]
+                try:
+                    _store_as_they_come(execute(run_chunk, tasks, BATCH_SECONDS), store, len(todo), title, watch)
+                except ClusterError as error:
+                    wanted = {cell.key for cell in cells}
+                    left = len(store.missing(cells))
+                    raise ClusterError(
+                        f"{error}. {len(wanted) - left} of {len(wanted)} cells are stored in {store.path}; the same "
+                        "command with a scheduler that runs resumes"
+                    ) from None
     return len(todo)
 
 
+def _store_as_they_come(
+    chunks: Iterator[list[list[Result]]],
+    store: ResultsStore,
+    total: int,
+    title: str,
+    watch: Callable[[Result], None] | None,
+) -> None:
+    """Write results in small batches, and all that is there when the run is interrupted."""
+    waiting: list[Result] = []
+    written = time.monotonic()
+    try:
+        with progress_bar(total, title or "running") as bar:
+            for finished in chunks:
+                for result in (result for chunk in finished for result in chunk):
+                    waiting.append(result)
+                    if watch is not None:
+                        watch(result)
+                    bar.update()
+                bar.refresh()
+                if waiting and time.monotonic() - written > BATCH_SECONDS:
+                    store.add(waiting)
+                    waiting, written = [], time.monotonic()
+    finally:
+        if waiting:
+            store.add(waiting)
+
+
 def run_chunk(run_cell: RunCell, chunk: list[Cell]) -> list[Result]:
-    """Run some cells one after the other."""
+    """Run cells one after the other.
+
+    Raises:
+        StoppedError: the client that wants the results is gone.
+    """
     results = []
-    for cell in chunk:
-        began = time.perf_counter()
-        with contextlib.redirect_stderr(io.StringIO()):  # what a search says of itself would break the progress bar
-            records = run_cell(cell)
-        results.append(Result(cell, records, time.perf_counter() - began))
+    with stop_when(is_abandoned):
+        for cell in chunk:
+            stop_if_requested()
+            began = time.perf_counter()
+            with contextlib.redirect_stderr(io.StringIO()):  # messages of a search would break the progress bar
+                records = run_cell(cell)
+            results.append(Result(cell, records, time.perf_counter() - began))
     return results
 
 
-Execute = Callable[[RunCell, list[list[Cell]]], Iterator[list[Result]]]
-
-
-@contextmanager
+@contextlib.contextmanager
 def _executor(jobs: int, cluster: str | None) -> Iterator[Execute]:
-    """Give a function that runs chunks and yields their results in the order they finish."""
-    if cluster is None and jobs == 1:
-        yield lambda run_cell, chunks: (run_chunk(run_cell, chunk) for chunk in chunks)
-        return
-    try:
-        import joblib
-    except ModuleNotFoundError:
-        raise MissingExtraError("several processes need joblib: pip install 'selectenv[cluster]'") from None
-
-    def in_parallel(run_cell: RunCell, chunks: list[list[Cell]]) -> Iterator[list[Result]]:
-        parallel = joblib.Parallel(
-            n_jobs=-1 if cluster else jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs"
-        )
-        with warnings.catch_warnings():  # workers that have grown are replaced: that is no news
+    """Give a function that runs chunks of cells and yields their results in the order in which they finish."""
+    if cluster is not None:
+        with dask_cluster(cluster) as execute:
+            yield execute
+    elif jobs == 1:
+        yield lambda function, tasks, seconds: ([function(*task)] for task in tasks)
+    else:
+        with warnings.catch_warnings():  # workers whose memory has grown are replaced: that is no news
             warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-            yield from parallel(joblib.delayed(run_chunk)(run_cell, chunk) for chunk in chunks)
-
-    if cluster is None:
-        with joblib.parallel_config("loky", inner_max_num_threads=1):
-            yield in_parallel
-        return
-    try:
-        from dask.distributed import Client
-    except ModuleNotFoundError:
-        raise MissingExtraError("a cluster needs Dask: pip install 'selectenv[cluster]'") from None
-    try:
-        client = Client(cluster, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ClusterError(f"no Dask scheduler answers at {cluster!r} ({error})") from None
-    with client, joblib.parallel_config("dask", client=client):
-        yield in_parallel
+            with local_processes(jobs) as execute:
+                yield execute

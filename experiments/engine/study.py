@@ -7,7 +7,7 @@ from typing import Any
 from experiments.analysis.statistics import Summary
 from experiments.analysis.verdicts import Verdict
 from experiments.engine.cell import Cell, Result
-from experiments.engine.runner import RunCell
+from experiments.engine.runner import CELLS_PER_TASK, RunCell
 
 
 @dataclass(frozen=True)
@@ -64,5 +64,7 @@ class Study:
     """What the rows say, in sentences for the top of the report."""
     scales: tuple[str, ...] | None = None
     """Scales of its cells that are run unless another one is asked for; all of them if left out."""
+    cells_per_task: int = CELLS_PER_TASK
+    """Cells that are sent to a worker together; 1 where a cell takes minutes, so that little is lost."""
     cpu_hours: Callable[[list[Cell]], float] | None = None
     """About how long cells take on one core, for studies that take long."""

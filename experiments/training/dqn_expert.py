@@ -6,7 +6,6 @@ at all, and the same command goes on from there (games in progress start anew). 
 card to one file without pickle.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,6 @@ from selectenv.checks import check_int
 from selectenv.domains.minatar.experts import NetworkExpert
 from selectenv.domains.minatar.games import Games, MinAtarWorld, stream_keys
 from selectenv.errors import MissingExtraError, WeightsFileError
-from selectenv.io.atomic import whole_file
 
 try:
     import torch
@@ -166,26 +164,29 @@ def save_checkpoint(model: Any, curve: list[tuple[int, float, float]], folder: P
     buffer = model.replay_buffer
     filled = buffer.buffer_size if buffer.full else buffer.pos
     header = {
-        "steps": model.num_timesteps, "updates": model._n_updates, "calls": model._n_calls, "position": buffer.pos,
-        "full": buffer.full, "run": run, "curve": curve, "optimiser": len(model.policy.optimizer.state_dict()["state"]),
-    }  # fmt: skip
+        "steps": model.num_timesteps,
+        "updates": model._n_updates,
+        "calls": model._n_calls,
+        "position": buffer.pos,
+        "full": buffer.full,
+        "run": run,
+        "curve": curve,
+        "optimiser": len(model.policy.optimizer.state_dict()["state"]),
+    }
     arrays = {f"net.{name}": value.numpy() for name, value in model.policy.state_dict().items()}
     for number, state in model.policy.optimizer.state_dict()["state"].items():
         arrays |= {f"adam.{number}.{name}": np.asarray(value) for name, value in state.items()}
     for name in BUFFER:
         column = getattr(buffer, name)[:filled]
         arrays[f"buffer.{name}"] = np.packbits(column) if "observations" in name else column
-    with whole_file(folder / "checkpoint.npz") as file:
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+    save_weights(folder / "checkpoint.npz", arrays, header, compressed=False)
 
 
 def load_checkpoint(model: Any, folder: Path, run: dict[str, Any]) -> list[tuple[int, float, float]]:
     """Set a fresh model to where the last run stopped, and return the learning curve so far."""
     path, buffer = folder / "checkpoint.npz", model.replay_buffer
     try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(str(arrays["header"]))
+        arrays, header = load_weights(path)
         if header["run"] != run:
             raise ValueError(f"it was made with {header['run']}, not {run}")
         net = {name: torch.from_numpy(arrays[f"net.{name}"]) for name in model.policy.state_dict()}
@@ -236,11 +237,14 @@ def train_expert(
     folder.mkdir(parents=True, exist_ok=True)
     chosen = SETTINGS | (settings or {})
     model = DQN(
-        "MlpPolicy", _games(world, seed, 0), seed=seed, device="cpu",
+        "MlpPolicy",
+        _games(world, seed, 0),
+        seed=seed,
+        device="cpu",
         policy_kwargs={"features_extractor_class": _Features, "net_arch": [], "optimizer_kwargs": {"fused": True}},
         tensorboard_log=str(folder / "tb"),
         **chosen,
-    )  # fmt: skip
+    )
     run = {"game": game, "seed": seed, "settings": chosen}
     keeper = _Keeper(world, folder, run, checkpoint_every, show)
     if (folder / "checkpoint.npz").exists():

@@ -2,7 +2,6 @@
 
 import importlib
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from selectenv.checks import check_int, check_name
 from selectenv.domains.tabular import TabularWorld
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError, OptionError
+from selectenv.io.journal import open_journal
 from selectenv.io.progress import progress
 from selectenv.problem import SelectionProblem
 
@@ -50,24 +50,29 @@ def mean_return(problems: list[SelectionProblem], options: dict[str, Any]) -> fl
 def tune(
     name: str, trials: int, seeds: int, storage: str | os.PathLike[str] | None = None
 ) -> tuple[float, float, dict[str, Any]]:
-    """Return what the default schedule earns, what the best found earns, and its options."""
+    """Return what the default schedule earns, what the best found earns, and its options.
+
+    Raises:
+        JournalError: the file ``storage`` is damaged; the message says how to keep its intact trials.
+        MissingExtraError: Optuna is not installed.
+        OptionError: no trials, no seeds, or a world that does not exist.
+    """
     try:
         import optuna
-        from optuna.storages.journal import JournalFileBackend
     except ModuleNotFoundError:
         raise MissingExtraError("tuning needs Optuna: pip install 'selectenv[meta]'") from None
     check_int("--trials", trials)
     world = find_world(name)
     problems = [selectenv.make_problem(world, dataset_seed=seed) for seed in range(check_int("--seeds", seeds))]
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    kept: Any = None
-    if storage is not None:
-        Path(storage).parent.mkdir(parents=True, exist_ok=True)
-        kept = optuna.storages.JournalStorage(JournalFileBackend(os.fspath(storage)))
+    kept = None if storage is None else open_journal(storage)
     study = optuna.create_study(
-        study_name=f"guided-{name}-{seeds}", storage=kept, direction="maximize", load_if_exists=True,
+        study_name=f"guided-{name}-{seeds}",
+        storage=kept,
+        direction="maximize",
+        load_if_exists=True,
         sampler=optuna.samplers.TPESampler(seed=0),
-    )  # fmt: skip
+    )
     if not study.trials:
         study.enqueue_trial(DEFAULT)
     done = len([trial for trial in study.trials if trial.value is not None])

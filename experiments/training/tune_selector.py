@@ -15,7 +15,8 @@ from experiments.training.selector_training import (
     save_selector,
 )
 from selectenv.checks import check_int
-from selectenv.errors import MissingExtraError, OptionError
+from selectenv.errors import MissingExtraError
+from selectenv.io.journal import open_journal
 from selectenv.io.progress import progress, show
 
 LOOKS = 5
@@ -36,25 +37,24 @@ def tune_selector(
 
     Raises:
         MissingExtraError: Optuna is not installed.
-        OptionError: no trials, or a storage that is something else.
+        OptionError: no trials.
+        JournalError: the storage is damaged or something else; the message says how to keep its intact trials.
     """
     try:
         import optuna
-        from optuna.storages.journal import JournalFileBackend
     except ModuleNotFoundError:
         raise MissingExtraError("tuning needs Optuna: pip install 'selectenv[meta]'") from None
     check_int("--trials", trials)
-    path = Path(storage)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    journal = open_journal(storage)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     name = f"selector, {settings.decisions} decisions, {worlds} worlds of {settings.padding} states, seed {seed}"
-    try:
-        study = optuna.create_study(
-            study_name=name, storage=optuna.storages.JournalStorage(JournalFileBackend(os.fspath(path))),
-            direction="maximize", load_if_exists=True, pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
-        )  # fmt: skip
-    except (ValueError, KeyError, TypeError) as error:
-        raise OptionError(f"{path} is no journal of Optuna: {error}") from None
+    study = optuna.create_study(
+        study_name=name,
+        storage=journal,
+        direction="maximize",
+        load_if_exists=True,
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
+    )
     study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))  # going on draws other options
     measured = held_out(settings.padding, worlds, (), "tuning worlds")
     done = len([trial for trial in study.trials if trial.state.is_finished()])

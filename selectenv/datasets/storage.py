@@ -5,7 +5,6 @@ import json
 import os
 import re
 import struct
-import sys
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -13,10 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import platformdirs
 
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.images import Images
-from selectenv.errors import DatasetError, DatasetFileError
+from selectenv.errors import DatasetFileError
 from selectenv.io.atomic import whole_file
 
 FORMAT = "selectenv-dataset"
@@ -67,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
         raise DatasetFileError(f"there is no dataset file {os.fspath(path)!r}") from None
     except (KeyError, TypeError, AttributeError, IsADirectoryError):
         raise DatasetFileError(f"{os.fspath(path)!r} is not a dataset written by selectenv") from None
-    except Exception as error:  # damage has many names: NumPy, zipfile and zlib each raise their own
+    except Exception as error:  # corrupt files raise unrelated exception types: those of NumPy, zipfile, zlib, ...
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged or not a dataset file ({error})") from None
     if version != VERSION:
         raise DatasetFileError(
@@ -86,7 +86,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             **arrays,
         )
         intact = _digest(dataset) == digest
-    except (DatasetError, TypeError, KeyError, ValueError, AttributeError) as error:
+    except Exception as error:  # a corrupt header raises unrelated exception types
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: {error}") from None
     if not intact:
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: its content does not match its hash")
@@ -132,15 +132,7 @@ def _digest(dataset: OfflineDataset) -> str:
 def cache_folder() -> Path:
     """Return where datasets are cached: `SELECTENV_CACHE`, or the platform's folder for caches."""
     chosen = os.environ.get("SELECTENV_CACHE")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "selectenv"
+    return Path(chosen) if chosen else platformdirs.user_cache_path("selectenv", appauthor=False)
 
 
 def cached(spec: dict[str, Any], make: Callable[[], OfflineDataset]) -> OfflineDataset:

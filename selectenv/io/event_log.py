@@ -54,9 +54,14 @@ class EventLog:
             return
         counts, limits = np.histogram(found, BINS)
         spread = self._histogram(
-            min=found.min(), max=found.max(), num=len(found), sum=found.sum(), sum_squares=(found**2).sum(),
-            bucket_limit=limits[1:].tolist(), bucket=counts.tolist(),
-        )  # fmt: skip
+            min=found.min(),
+            max=found.max(),
+            num=len(found),
+            sum=found.sum(),
+            sum_squares=(found**2).sum(),
+            bucket_limit=limits[1:].tolist(),
+            bucket=counts.tolist(),
+        )
         self._add(step, [self._summary.Value(tag=tag, histo=spread)])
 
     def picture(self, step: int, tag: str, figure: "Figure") -> None:

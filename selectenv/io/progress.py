@@ -1,33 +1,33 @@
-"""A progress bar for long searches, on the terminal only."""
+"""Progress bars on the terminal, and durations in words."""
 
 import sys
-import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import NoReturn, TypeVar
+
+from tqdm import tqdm
 
 T = TypeVar("T")
-WIDTH = 30
 
 
 def show(text: str) -> None:
-    """Say something about the work, apart from its results."""
-    print(text, file=sys.stderr)
+    """Print a line about the work to stderr, apart from its results."""
+    tqdm.write(text, file=sys.stderr)
+
+
+@contextmanager
+def progress_bar(total: int, title: str) -> Iterator["tqdm[NoReturn]"]:
+    """Give a bar on stderr to be updated by the caller; where stderr is not a terminal, nothing is shown."""
+    with tqdm(total=total, desc=title, file=sys.stderr, disable=None, dynamic_ncols=True, miniters=1) as bar:
+        yield bar
 
 
 def progress(items: Iterable[T], total: int, title: str) -> Iterator[T]:
     """Yield ``items`` and, on a terminal, show how far the work is and how long it will take."""
-    began = time.monotonic()
-    shown = began
-    for done, item in enumerate(items):
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - shown > 0.2:
-            shown = now
-            left = (now - began) / max(done, 1) * (total - done)
-            bar = ("#" * (WIDTH * done // total)).ljust(WIDTH, ".")
-            print(f"\r{title} [{bar}] {100 * done // total} %, {seconds(left)} left ", end="", file=sys.stderr)
-        yield item
-    if shown != began:
-        print(f"\r{title} done in {seconds(time.monotonic() - began)}".ljust(WIDTH + 60), file=sys.stderr)
+    with progress_bar(total, title) as bar:
+        for item in items:
+            yield item
+            bar.update()
 
 
 def seconds(value: float) -> str:

@@ -1,5 +1,6 @@
 """Arrays of a network or a table on disk, with a card that says where they come from: plain arrays, no pickle."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from selectenv.errors import WeightsFileError
 from selectenv.io.atomic import whole_file
 
-FORMAT = "selectenv-weights"
+FORMAT = "selectenv-weights-2"
+FORMAT_WITHOUT_DIGEST = "selectenv-weights"
+"""Of the files that ship with the package: their own hashes are part of stored results, so they stay as they are."""
 
 
 def save_weights(
@@ -22,8 +25,9 @@ def save_weights(
     *,
     compressed: bool = True,
 ) -> Path:
-    """Write arrays and their card to one file; it is there whole or not at all."""
-    columns: dict[str, Any] = {**arrays, "card": np.array(json.dumps({"format": FORMAT, **card}))}
+    """Write arrays, their card and a digest of both to one file; it is there whole or not at all."""
+    text = json.dumps({"format": FORMAT, **card})
+    columns: dict[str, Any] = {**arrays, "card": np.array(text), "digest": np.array(_digest(arrays, text))}
     with whole_file(path) as file:
         (np.savez_compressed if compressed else np.savez)(file, **columns)
     return Path(path)
@@ -39,16 +43,32 @@ def load_weights(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]],
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
-        card: dict[str, Any] = json.loads(str(arrays.pop("card")))
-        if card.pop("format") != FORMAT:
+        text, digest = str(arrays.pop("card")), arrays.pop("digest", None)
+        card: dict[str, Any] = json.loads(text)
+        written = card.pop("format")
+        if written not in (FORMAT, FORMAT_WITHOUT_DIGEST):
             raise KeyError("format")
+        intact = written == FORMAT_WITHOUT_DIGEST or str(digest) == _digest(arrays, text)
     except FileNotFoundError:
         raise WeightsFileError(f"there is no weights file {name!r}") from None
     except (KeyError, TypeError, AttributeError, IsADirectoryError):
-        raise WeightsFileError(f"{name!r} is no weights file written by selectenv") from None
-    except Exception as error:  # damage has many names: NumPy, zipfile and zlib each raise their own
-        raise WeightsFileError(f"{name!r} is damaged or no weights file ({error})") from None
+        raise WeightsFileError(f"{name!r} is not a weights file written by selectenv, or it is damaged") from None
+    except Exception as error:  # corrupt files raise unrelated exception types: those of NumPy, zipfile, zlib, ...
+        raise WeightsFileError(f"{name!r} is damaged or not a weights file ({error})") from None
+    if not intact:
+        raise WeightsFileError(
+            f"{name!r} is damaged: its content does not match its digest; delete it and make it again"
+        )
     for key, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise WeightsFileError(f"{name!r} is damaged: {key} is not finite")
     return arrays, card
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]], card: str) -> str:
+    digest = hashlib.blake2b(card.encode(), digest_size=16)
+    for name, array in sorted(arrays.items()):
+        found = np.asarray(array)
+        digest.update(f"{name} {found.dtype.str} {found.shape}".encode())
+        digest.update(np.ascontiguousarray(found).tobytes())
+    return digest.hexdigest()

@@ -10,6 +10,7 @@ import numpy as np
 
 from selectenv.checks import check_int, check_real
 from selectenv.errors import DivergedError, WeightsFileError
+from selectenv.io.stop_requests import stop_if_requested
 from selectenv.io.weights import load_weights, save_weights
 from selectenv.kernels.network.backprop import Adam, new_pass
 from selectenv.kernels.network.cnn import HIDDEN, Layers, shapes, split
@@ -107,6 +108,7 @@ def train(
             )
         if checkpoint is not None and (done % CHECKPOINT_EVERY == 0 or done == settings.updates):
             save_run(run, checkpoint, done, finished=done == settings.updates)
+            stop_if_requested()
         if watch is not None:
             watch(done, run)
 

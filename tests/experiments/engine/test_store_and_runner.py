@@ -78,11 +78,11 @@ def test_what_was_done_before_an_error_is_kept(tmp_path):
 RUN = """
 import sys
 from experiments.engine import runner
-runner.BATCH_SECONDS, runner.CHUNK = 0.0, 2
+runner.BATCH_SECONDS = 0.0
 from experiments.engine.store import ResultsStore
 from tests.experiments.engine.test_store_and_runner import cells, slow
 with ResultsStore(sys.argv[1]) as store:
-    runner.run_cells(cells(), slow, store, jobs=int(sys.argv[2]))
+    runner.run_cells(cells(), slow, store, jobs=int(sys.argv[2]), cells_per_task=2)
 """
 
 
@@ -153,7 +153,7 @@ def test_files_that_are_no_results(tmp_path):
     with sqlite3.connect(foreign) as database:
         database.execute("CREATE TABLE other (x)")
     database.close()
-    with pytest.raises(StoreError, match="not one of results"):
+    with pytest.raises(StoreError, match="not a results store"):
         ResultsStore(foreign)
     newer = tmp_path / "newer.sqlite"
     ResultsStore(newer).close()

@@ -208,7 +208,7 @@ def test_expert_files_that_are_none(tmp_path):
         with pytest.raises(WeightsFileError, match=r"damaged|no weights file"):
             load_expert(world, str(path))
     np.savez(path, other=np.zeros(3))
-    with pytest.raises(WeightsFileError, match="no weights file written by selectenv"):
+    with pytest.raises(WeightsFileError, match="not a weights file written by selectenv"):
         load_expert(world, str(path))
     with pytest.raises(WeightsFileError, match="expert of 'Breakout', not of Asterix"):
         load_expert(WORLDS["Asterix"], str(FOLDER / "breakout.npz"))

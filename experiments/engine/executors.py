@@ -1,0 +1,136 @@
+"""Where tasks run: in local processes that end with this one, or on a Dask cluster."""
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import Any, TypeVar
+
+from experiments.engine.worker_lifetime import follow_runner
+from experiments.errors import ClusterError
+from selectenv.errors import MissingExtraError
+
+T = TypeVar("T")
+TASKS_AHEAD = 4
+"""Tasks per local process that are submitted before a result is there."""
+CONNECT_SECONDS = 10
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+    ),
+    "1",
+)
+
+Execute = Callable[[Callable[..., Any], list[tuple[Any, ...]], float], Iterator[list[Any]]]
+"""Function, arguments of each task, seconds -> results as they come; an empty list whenever none came for so long."""
+
+
+@contextmanager
+def local_processes(jobs: int) -> Iterator[Execute]:
+    """Give a function that runs tasks in ``jobs`` processes, which are kept for the next time.
+
+    Processes do not outlive this one, not even if it is killed; after an error or an interruption they are stopped.
+
+    Raises:
+        MissingExtraError: joblib is not installed.
+    """
+    try:
+        from joblib.externals.loky import get_reusable_executor
+    except ModuleNotFoundError:
+        raise MissingExtraError("several processes need joblib: pip install 'selectenv[cluster]'") from None
+    executor = get_reusable_executor(
+        max_workers=jobs, initializer=follow_runner, initargs=(os.getpid(),), env=ONE_THREAD
+    )
+    try:
+        yield lambda function, tasks, seconds: _unordered(executor, function, tasks, seconds, TASKS_AHEAD * jobs)
+    except BaseException:
+        _kill(executor)
+        raise
+
+
+def _kill(executor: Any) -> None:
+    """End the processes of a local executor at once, whatever they are doing.
+
+    Its own ``shutdown(kill_workers=True)`` prints a traceback if tasks are waiting.
+    """
+    for process in list(executor._processes.values()):
+        with suppress(OSError):  # it has ended by itself
+            os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has only the latter
+    executor.shutdown(wait=True)
+
+
+@contextmanager
+def dask_cluster(address: str) -> Iterator[Execute]:
+    """Give a function that runs tasks on the cluster of the scheduler at ``address``.
+
+    Raises:
+        ClusterError: no scheduler answers there, or it is gone before all results are there.
+        MissingExtraError: Dask is not installed.
+    """
+    try:
+        from dask.distributed import Client
+    except ModuleNotFoundError:
+        raise MissingExtraError("a cluster needs Dask: pip install 'selectenv[cluster]'") from None
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterError(f"no Dask scheduler answers at {address!r} ({error})") from None
+
+    def check() -> None:
+        if client.status != "running":
+            raise ClusterError(f"the Dask scheduler at {address} is gone")
+
+    def execute(function: Callable[..., Any], tasks: list[tuple[Any, ...]], seconds: float) -> Iterator[list[Any]]:
+        executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+        yield from _unordered(executor, function, tasks, seconds, len(tasks), check)
+
+    with _quiet("distributed.client"), client:  # what it says about a lost scheduler, ClusterError says too
+        yield execute
+
+
+def _unordered(
+    executor: Executor,
+    function: Callable[..., T],
+    tasks: list[tuple[Any, ...]],
+    seconds: float,
+    ahead: int,
+    check: Callable[[], None] = lambda: None,
+) -> Iterator[list[T]]:
+    """Yield results in the order in which tasks finish, with ``ahead`` tasks submitted at a time."""
+    left, pending = iter(tasks), set[Future[T]]()
+    while True:
+        try:
+            pending |= {executor.submit(function, *task) for task in islice(left, ahead - len(pending))}
+            if not pending:
+                return
+            finished, pending = wait(pending, seconds, FIRST_COMPLETED)
+            good = {future for future in finished if not future.cancelled() and future.exception() is None}
+        except Exception:
+            check()  # a lost scheduler has many consequences; name the cause
+            raise
+        yield [future.result() for future in good]
+        if len(good) < len(finished) or not finished:
+            check()
+        for future in finished - good:
+            future.result()
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Silence a logger."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
