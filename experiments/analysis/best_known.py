@@ -1,4 +1,4 @@
-"""The best label sets known: for every world, learner and budget, with a certificate or a proven gap."""
+"""The best label sets known for every world, learner and budget, each proved optimal or with a proven gap."""
 
 import json
 from functools import cache
@@ -7,7 +7,7 @@ from typing import Any
 
 import agents
 from experiments.engine.problems import problem
-from experiments.protocol.budgets import BUDGETS, WORLDS
+from experiments.protocol.budgets import WORLDS, all_budgets
 from selectenv.env import RewardSelectionEnv
 from selectenv.io.atomic import whole_file
 from selectenv.io.progress import progress
@@ -29,19 +29,19 @@ def best_known() -> dict[str, dict[str, Any]]:
 
 
 def best_return(world: str, learner: str, labels: int) -> float:
-    """Return the best return known."""
+    """Return the best return known, NaN where none is."""
     entry = best_known().get(f"{world}/{learner}/{labels}")
     return float(entry["return"]) if entry else float("nan")
 
 
 def best_named(world: str, learner: str, labels: int) -> str:
-    """Say what the best set known earns, and who found it."""
+    """Return a phrase that names the best return known and the search that found it."""
     entry = best_known().get(f"{world}/{learner}/{labels}")
     return f"best known {entry['return']:.3f} by {entry['found_by']}" if entry else "no best set known"
 
 
 def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
-    """Search anew and return an entry; the first of several equally good searches is named."""
+    """Search again and return an entry; of several equally good searches the first is named."""
     entry: dict[str, Any] = {}
     for name, options in SEARCHES.items():
         agent = agents.make(name, **options)
@@ -63,9 +63,9 @@ def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
 
 
 def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNERS, labels: int | None = None) -> int:
-    """Search anew, keep what is better or newly proved, write the file; return how many entries improved."""
+    """Search again, keep what is better or newly proved, and write the file; return how many entries improved."""
     entries = json.loads(PATH.read_text()) if PATH.exists() else {}
-    work = [(w, lr, b) for w in worlds for lr in learners for b in ([labels] if labels else budgets_of(w))]
+    work = [(w, lr, b) for w in worlds for lr in learners for b in ([labels] if labels else all_budgets(w))]
     improved = 0
     for world, learner, budget in progress(work, len(work), "best known"):
         key = f"{world}/{learner}/{budget}"
@@ -78,8 +78,3 @@ def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNER
                 file.write(f"{text}\n".encode())
     best_known.cache_clear()
     return improved
-
-
-def budgets_of(world: str) -> tuple[int, ...]:
-    """Return the budgets that any published table uses in a world."""
-    return tuple(sorted({*BUDGETS[world], *((15, 21, 27, 33, 39) if world == "TwoRoomsTrap" else ())}))
