@@ -14,6 +14,8 @@ from selectenv.io.progress import progress
 
 PATH = Path(__file__).parent / "best_known.json"
 LEARNERS = ("uds", "adapted")
+TOLERANCE = 1e-9
+"""Returns that are closer than this are equal."""
 SEARCHES: dict[str, dict[str, Any]] = {
     "exact": {"max_evaluations": 2_000_000, "seconds": 1e9},
     "swap-search": {"max_evaluations": 200_000},
@@ -43,23 +45,29 @@ def best_named(world: str, learner: str, labels: int) -> str:
 def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
     """Search again and return an entry; of several equally good searches the first is named."""
     entry: dict[str, Any] = {}
-    for name, options in SEARCHES.items():
-        agent = agents.make(name, **options)
-        agent.train(RewardSelectionEnv(problem(world, {"learner": learner}), labels))
-        assert isinstance(agent, agents.SearchAgent)
-        memory = agent.memory
+    for name in SEARCHES:
+        memory = run_search(name, world, learner, labels)
         if name == "exact":
             entry["upper_bound"] = memory["notes"]["upper_bound"]
-        if "return" not in entry or memory["performance"] > entry["return"] + 1e-9:
+        if "return" not in entry or memory["performance"] > entry["return"] + TOLERANCE:
             entry |= {"return": memory["performance"], "ids": memory["ranking"][:labels], "found_by": name}
-        if entry["upper_bound"] <= entry["return"] + 1e-9:
+        if entry["upper_bound"] <= entry["return"] + TOLERANCE:
             break
-    gap = max(0.0, entry.pop("upper_bound") - entry["return"])
+    gap = entry.pop("upper_bound") - entry["return"]
+    certified = gap <= TOLERANCE
     return entry | {
-        "certified": gap <= 1e-9,
-        "gap": 0.0 if gap <= 1e-9 else gap,
+        "certified": certified,
+        "gap": 0.0 if certified else gap,
         "command": f"selectenv best {world} --learner {learner} --labels {labels} --update",
     }
+
+
+def run_search(name: str, world: str, learner: str, labels: int) -> dict[str, Any]:
+    """Run one of ``SEARCHES`` and return what it found."""
+    agent = agents.make(name, **SEARCHES[name])
+    agent.train(RewardSelectionEnv(problem(world, {"learner": learner}), labels))
+    assert isinstance(agent, agents.SearchAgent)
+    return agent.memory
 
 
 def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNERS, labels: int | None = None) -> int:
@@ -70,7 +78,7 @@ def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNER
     for world, learner, budget in progress(work, len(work), "best known"):
         key = f"{world}/{learner}/{budget}"
         old, new = entries.get(key), find_best(world, learner, budget)
-        if old is None or new["return"] > old["return"] + 1e-9 or new["gap"] < old["gap"] - 1e-9:
+        if old is None or new["return"] > old["return"] + TOLERANCE or new["gap"] < old["gap"] - TOLERANCE:
             entries[key] = new
             improved += 1
             text = json.dumps({k: entries[k] for k in sorted(entries)}, indent=1)

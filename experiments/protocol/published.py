@@ -35,7 +35,8 @@ class SearchRow:
     strategy: str
     train: PublishedMean
     """Printed without an error."""
-    test: PublishedMean
+    test: PublishedMean | None
+    """None where the table prints no test score, as for guided."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def searches(table: str) -> list[SearchRow]:
             float(row["feedback"]),
             row["strategy"],
             PublishedMean(float(row["train_mean"]), None),
-            PublishedMean(float(row["test_mean"]), float(row["test_stderr"])),
+            PublishedMean(float(row["test_mean"]), float(row["test_stderr"])) if row["test_mean"] else None,
         )
         for row in _records(table)
     ]

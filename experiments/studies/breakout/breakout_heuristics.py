@@ -3,6 +3,7 @@
 from typing import Any
 
 from experiments.analysis.comparison import compare_game, published_game
+from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Result
 from experiments.engine.study import Study
@@ -38,7 +39,7 @@ def findings(rows: list[Row]) -> list[str]:
             name: mean_of(rows, setting=data, strategy=name)
             for name in ("uniform", "visitation", "guided", "terminal-guided")
         }
-        said.append(f"{data}, mean over budgets: " + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items()))
+        said.append(f"{data}, mean over budgets: {listed_means(means)}")
     return said
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from experiments.analysis.comparison import GameTable, compare_game, published_game
+from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Result
 from experiments.studies.game_episodes import curves_figure, played
@@ -61,11 +62,10 @@ def findings(rows: list[Row]) -> list[str]:
             shared = sorted(map(str, set.intersection(*budgets))) if budgets else []
             if not shared:
                 continue
-            means = {name: np.mean([mean_of(mine, strategy=name, labels=b) for b in shared]) for name in names}
+            means = {name: float(np.mean([mean_of(mine, strategy=name, labels=b) for b in shared])) for name in names}
             said.append(
-                f"{game}, {scale}, mean over {', '.join(shared)}: "
-                + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
-                + f"; all states labelled {mean_of(mine, strategy='full labels'):.2f}"
+                f"{game}, {scale}, mean over {', '.join(shared)}: {listed_means(means)}; "
+                f"all states labelled {mean_of(mine, strategy='full labels'):.2f}"
             )
     return said
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from experiments.analysis.comparison import compare_game, published_game
 from experiments.analysis.figures import new_figure
+from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Result
@@ -61,7 +62,7 @@ def findings(rows: list[Row]) -> list[str]:
     for scale in dict.fromkeys(row.setting for row in rows):
         for game in dict.fromkeys(row.world for row in rows):
             mine = [row for row in rows if row.world == game and row.setting == scale]
-            means = ", ".join(f"{name} {mean_of(mine, strategy=name):.2f}" for name in YARDSTICKS)
+            means = listed_means({name: mean_of(mine, strategy=name) for name in YARDSTICKS})
             theirs = published_game(game)["reduced-brute-force", ""][0]
             said.append(f"{game}, {scale}: {means}; published with every reward labelled: {theirs:.2f}")
     return said
