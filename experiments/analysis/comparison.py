@@ -93,9 +93,11 @@ def compare_budgets(results: list[Result], published: Mapping[BudgetKey, Publish
 
 
 def compare_searches(results: list[Result], table: str) -> list[Row]:
-    """Set scores on training and test data beside those of a published table of searches."""
+    """Set scores of one learner on training and test data beside those of a published table of searches."""
+    if not results:
+        return []
     found: dict[tuple[str, str, int], list[Record]] = defaultdict(list)
-    learner = results[0].cell.settings["learner"] if results else "uds"
+    learner = results[0].cell.settings["learner"]
     for result in results:
         for record in result.records:
             found[result.cell.world, result.cell.strategy, record["labels"]].append(record)

@@ -81,14 +81,11 @@ def report_cells(row: Row) -> list[str]:
 
 def report_table(rows: Sequence[Row]) -> ReportTable:
     """Return the rows of a study as a table of the report."""
-    lines = [report_cells(row) for row in rows]
-    used = [i for i in range(len(REPORT_COLUMNS)) if any(line[i] for line in lines)]
+    lines = [(row.verdict.outcome if row.verdict else "none", report_cells(row)) for row in rows]
+    used = [i for i in range(len(REPORT_COLUMNS)) if any(entries[i] for _, entries in lines)]
     return ReportTable(
         [REPORT_COLUMNS[i] for i in used],
-        [
-            (row.verdict.outcome if row.verdict else "none", [line[i] for i in used])
-            for row, line in zip(rows, lines, strict=True)
-        ],
+        [(outcome, [entries[i] for i in used]) for outcome, entries in lines],
     )
 
 

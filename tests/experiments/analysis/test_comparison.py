@@ -74,7 +74,17 @@ def test_budgets_are_set_beside_the_published_mean():
     assert guided.gap == pytest.approx(-1.0)
     assert (terminal.published, terminal.published_error, terminal.verdict) == (None, None, None)
     assert terminal.ours.improvement == 0.75
+    assert (terminal.world, terminal.labels, terminal.strategy) == ("Graph", 3, "terminal")
     assert (terminal.setting, terminal.metric, terminal.gap) == ("uds", "return", pytest.approx(7.0 - 3.2))
+
+
+def test_our_error_counts_beside_the_published_one():
+    def outcome(runs):
+        (row,) = compare_budgets(swept("uniform", runs), published_heuristics("uds"))
+        return row.verdict.outcome
+
+    assert outcome([2.0] * 4) == DIFFERS  # 0.949 away from the published mean, whose error is 0.137
+    assert outcome([1.0, 3.0, 1.0, 3.0]) == AGREES  # the same mean with an error of 0.577
 
 
 def test_budgets_without_a_published_table():
@@ -179,6 +189,7 @@ def test_what_was_not_enumerated_is_named_and_has_no_number():
     train, test = compare_searches(searched("brute-force", note, "CliffWalk"), "trained_uds")
     assert train.ours is None
     assert train.gap is None
+    assert (train.world, train.labels, train.strategy) == ("CliffWalk", 12, "brute-force")
     assert train.note == train.verdict.outcome == NOT_ENUMERATED
     assert train.verdict.reason == f"best known {best_return('CliffWalk', 'uds', 12):.3f} by exact"
     assert (train.published, train.published_error) == (-84.016, None)
@@ -243,6 +254,7 @@ def test_games_are_set_beside_the_published_metrics_of_their_variant():
     uniform, guided, laptop, search = compare_game(results, {"paper": published_game("Breakout")}, reason="expert")
     assert (uniform.published, uniform.verdict, uniform.setting, uniform.metric) == (None, None, "paper", "return")
     assert (uniform.world, uniform.labels, uniform.gap, uniform.ours.mean) == ("Breakout", "15 %", None, 4.0)
+    assert uniform.strategy == "uniform"
     assert uniform.ours.improvement is None
     assert (guided.published, guided.published_error, guided.verdict) == (7.13, 0.11, Verdict(AGREES))
     assert (guided.ours.mean, guided.ours.improvement, guided.gap) == (7.1, 1.0, None)
