@@ -103,7 +103,7 @@ def _world_section(world: str, found: Sequence[StudyResults], numbers: Iterator[
         for study, results, _ in found
         if study.name == "heuristics-uds"
         for result in results
-        if result.cell.world == world and result.cell.seed == 0 and result.cell.strategy in DRAWN
+        if result.records and (result.cell.world, result.cell.seed) == (world, 0) and result.cell.strategy in DRAWN
     }
     figures = []
     if orders:

@@ -38,7 +38,7 @@ REPORT_COLUMNS = (
     "better than uniform",
 )
 """Means carry their errors and the verdict stands beside them, so that it is in view on a narrow screen."""
-WRAPPED = ("setting", "strategy", "metric", "verdict")
+WRAPPED = ("setting", "metric", "verdict")
 """Columns of words, which may be broken into lines."""
 
 
