@@ -109,7 +109,7 @@ CASES = {
         [
             *(
                 row("six worlds", "all", name, "normalised gap", ours=near(mean), setting="uds")
-                for name, mean in (("learned", 0.3), ("uniform", 1.0), ("guided", 0.45), ("learned-without-ends", 0.9))
+                for name, mean in (("learned", 0.3), ("uniform", 1.0), ("guided", 0.45), ("learned-without-termination", 0.9))
             ),
             row("Random tree", "10 %", "learned", mean=0.5, setting="adapted"),
             row("Random grid", "10 %", "learned", mean=0.7, setting="adapted"),
@@ -117,7 +117,7 @@ CASES = {
             row("Breakout", "15 %", "uniform", mean=5.0, setting="uds"),
         ],
         [
-            "uds, gap left on the six worlds, uniform = 1: learned 0.300, guided 0.450, learned-without-ends 0.900, "
+            "uds, gap left on the six worlds, uniform = 1: learned 0.300, guided 0.450, learned-without-termination 0.900, "
             "uniform 1.000",
             "uds: learned leaves 0.300 (0.200 to 0.400 over 5 training seeds), less than uniform beyond the intervals",
             "uds, mean return in Breakout: uniform 5.00",
