@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench mutants clean
 
 demo: .venv/.demo
 	$(BIN)/python -m experiments.demo
@@ -18,6 +18,10 @@ lint: .venv/.lint
 
 bench: .venv/.bench
 	$(BIN)/python -m experiments.benchmarks.bench
+
+mutants: .venv/.mutants
+	$(BIN)/python -m mutmut run
+	$(BIN)/python -m tests.mutation_score
 
 clean:
 	rm -rf .venv build dist out *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -251,7 +251,7 @@ def check_selectors(table: Table) -> None:
             if random:
                 worlds = [
                     float(row["ours"])
-                    for row in select(study="learned", setting=learner, strategy=name, figure="return")
+                    for row in select(study="learned", setting=learner, strategy=name, metric="return")
                     if row["world"].startswith("Random ")
                 ]
                 assert same(random, mean(worlds))
@@ -263,7 +263,7 @@ def check_full_labels(table: Table) -> None:
         for strategy, cell in zip(("full labels", "behaviour cloning", "greedy cloning"), cells, strict=True):
             assert same_with_error(cell, select(study="minatar-trained", world=game, strategy=strategy)[0])
         if exact:
-            row = select(study="breakout-iql", world=game, strategy="full labels", figure="exact")[0]
+            row = select(study="breakout-iql", world=game, strategy="full labels", metric="exact")[0]
             assert same(exact, float(row["ours"]))
         in_paper = [row for row in published_games() if row["domain"] == game and not row["feedback"]]
         assert same(of_paper, float(in_paper[0]["mean"]))

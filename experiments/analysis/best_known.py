@@ -1,4 +1,4 @@
-"""The best label sets known: for every world, learner and budget, with a certificate or a proven gap."""
+"""The best label sets known for every world, learner and budget, each proved optimal or with a proven gap."""
 
 import json
 from functools import cache
@@ -7,13 +7,15 @@ from typing import Any
 
 import agents
 from experiments.engine.problems import problem
-from experiments.protocol.budgets import BUDGETS, WORLDS
+from experiments.protocol.budgets import WORLDS, all_budgets
 from selectenv.env import RewardSelectionEnv
 from selectenv.io.atomic import whole_file
 from selectenv.io.progress import progress
 
 PATH = Path(__file__).parent / "best_known.json"
 LEARNERS = ("uds", "adapted")
+TOLERANCE = 1e-9
+"""Returns that are closer than this are equal."""
 SEARCHES: dict[str, dict[str, Any]] = {
     "exact": {"max_evaluations": 2_000_000, "seconds": 1e9},
     "swap-search": {"max_evaluations": 200_000},
@@ -29,48 +31,54 @@ def best_known() -> dict[str, dict[str, Any]]:
 
 
 def best_return(world: str, learner: str, labels: int) -> float:
-    """Return the best return known."""
+    """Return the best return known, NaN where none is."""
     entry = best_known().get(f"{world}/{learner}/{labels}")
     return float(entry["return"]) if entry else float("nan")
 
 
 def best_named(world: str, learner: str, labels: int) -> str:
-    """Say what the best set known earns, and who found it."""
+    """Return a phrase that names the best return known and the search that found it."""
     entry = best_known().get(f"{world}/{learner}/{labels}")
     return f"best known {entry['return']:.3f} by {entry['found_by']}" if entry else "no best set known"
 
 
 def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
-    """Search anew and return an entry; the first of several equally good searches is named."""
+    """Search again and return an entry; of several equally good searches the first is named."""
     entry: dict[str, Any] = {}
-    for name, options in SEARCHES.items():
-        agent = agents.make(name, **options)
-        agent.train(RewardSelectionEnv(problem(world, {"learner": learner}), labels))
-        assert isinstance(agent, agents.SearchAgent)
-        memory = agent.memory
+    for name in SEARCHES:
+        memory = run_search(name, world, learner, labels)
         if name == "exact":
             entry["upper_bound"] = memory["notes"]["upper_bound"]
-        if "return" not in entry or memory["performance"] > entry["return"] + 1e-9:
+        if "return" not in entry or memory["performance"] > entry["return"] + TOLERANCE:
             entry |= {"return": memory["performance"], "ids": memory["ranking"][:labels], "found_by": name}
-        if entry["upper_bound"] <= entry["return"] + 1e-9:
+        if entry["upper_bound"] <= entry["return"] + TOLERANCE:
             break
-    gap = max(0.0, entry.pop("upper_bound") - entry["return"])
+    gap = entry.pop("upper_bound") - entry["return"]
+    certified = gap <= TOLERANCE
     return entry | {
-        "certified": gap <= 1e-9,
-        "gap": 0.0 if gap <= 1e-9 else gap,
+        "certified": certified,
+        "gap": 0.0 if certified else gap,
         "command": f"selectenv best {world} --learner {learner} --labels {labels} --update",
     }
 
 
+def run_search(name: str, world: str, learner: str, labels: int) -> dict[str, Any]:
+    """Run one of ``SEARCHES`` and return what it found."""
+    agent = agents.make(name, **SEARCHES[name])
+    agent.train(RewardSelectionEnv(problem(world, {"learner": learner}), labels))
+    assert isinstance(agent, agents.SearchAgent)
+    return agent.memory
+
+
 def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNERS, labels: int | None = None) -> int:
-    """Search anew, keep what is better or newly proved, write the file; return how many entries improved."""
+    """Search again, keep what is better or newly proved, and write the file; return how many entries improved."""
     entries = json.loads(PATH.read_text()) if PATH.exists() else {}
-    work = [(w, lr, b) for w in worlds for lr in learners for b in ([labels] if labels else budgets_of(w))]
+    work = [(w, lr, b) for w in worlds for lr in learners for b in ([labels] if labels else all_budgets(w))]
     improved = 0
     for world, learner, budget in progress(work, len(work), "best known"):
         key = f"{world}/{learner}/{budget}"
         old, new = entries.get(key), find_best(world, learner, budget)
-        if old is None or new["return"] > old["return"] + 1e-9 or new["gap"] < old["gap"] - 1e-9:
+        if old is None or new["return"] > old["return"] + TOLERANCE or new["gap"] < old["gap"] - TOLERANCE:
             entries[key] = new
             improved += 1
             text = json.dumps({k: entries[k] for k in sorted(entries)}, indent=1)
@@ -78,8 +86,3 @@ def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNER
                 file.write(f"{text}\n".encode())
     best_known.cache_clear()
     return improved
-
-
-def budgets_of(world: str) -> tuple[int, ...]:
-    """Return the budgets that any published table uses in a world."""
-    return tuple(sorted({*BUDGETS[world], *((15, 21, 27, 33, 39) if world == "TwoRoomsTrap" else ())}))

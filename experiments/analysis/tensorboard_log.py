@@ -41,12 +41,12 @@ class TensorBoardLog:
             if value is None:
                 continue
             labels = _step(record)
-            figures = {"performance": value, "gap": best_return(cell.world, learner, labels) - value}
-            if np.isnan(figures["gap"]):  # of games no best set is known
-                del figures["gap"]
+            metrics = {"performance": value, "gap": best_return(cell.world, learner, labels) - value}
+            if np.isnan(metrics["gap"]):  # no best set is known in the games
+                del metrics["gap"]
             if "asked" in record:
-                figures["evaluator_calls"] = record["asked"]
-            log.scalars(labels, figures)
+                metrics["evaluator_calls"] = record["asked"]
+            log.scalars(labels, metrics)
         drawn = [record for record in result.records if {"ids", "first"} & record.keys() and "labels" in record]
         if drawn:
             task = game_problem(cell) if cell.world in GAMES else problem(cell.world, {"learner": learner})

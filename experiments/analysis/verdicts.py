@@ -1,32 +1,46 @@
-"""Does a published figure agree with ours?"""
+"""Verdicts: whether a published metric agrees with ours."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
+import selectenv
+from experiments.analysis.statistics import standard_error
+from experiments.protocol.published import PublishedMean
 from selectenv.typing import FloatArray
 
 Z_LIMIT = 3.0
-"""Published figures with an error: so many combined standard errors."""
+"""A published metric with an error agrees within this many combined standard errors."""
 NOISE_LIMIT = 4.0
-"""Those without: so many times the noise of 10,000 simulated episodes."""
+"""One without an error agrees within this many times the noise of 10,000 simulated episodes."""
 ROUNDING = 0.0005
-"""Published figures have three digits."""
+"""Published metrics have three decimals."""
+COUNT_LIMIT = 0.25
+"""Counts of unique states have no published error and depend on the expert: they agree within this share."""
 AGREES, DIFFERS, IMPOSSIBLE = "agrees", "differs", "impossible"
+NOT_ENUMERATED = "not enumerated"
+"""Instead of an outcome where a search refuses because there are too many sets: nothing was judged."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome for one published figure."""
+    """The outcome for one published metric."""
 
     outcome: str
     reason: str = ""
     """Why it differs, "unexplained" if we do not know, or the bound it breaks."""
 
 
+@cache
+def allowed_returns(world: str) -> tuple[float, float]:
+    """Return the smallest and the largest return that any policy can earn in a tabular world."""
+    made = selectenv.TABULAR[world].make()
+    return made.worst_return(), made.best_return()
+
+
 def judge(
-    published: float,
-    published_error: float | None,
+    published: PublishedMean,
     ours: FloatArray,
     noise: float,
     *,
@@ -38,25 +52,29 @@ def judge(
     """Compare a published mean with our runs.
 
     Args:
-        published: the published mean.
-        published_error: its standard error; None or 0 if there is none to speak of.
+        published: the published mean; its standard error may be None or 0 where there is none to speak of.
         ours: [runs] our returns.
         noise: standard error of the published evaluation by 10,000 episodes.
         stochastic: whether the strategy leaves something to chance.
-        allowed: the least and the most that any policy can earn in the world.
+        allowed: the smallest and the largest return that any policy can earn in the world.
         reason: why it may differ, if we know.
-        noisy_mean: the published figure is a mean over seeds; what the world allows is then widened by its own error.
+        noisy_mean: whether the published metric is a mean over seeds; the allowed range is then widened by its error.
     """
-    slack = NOISE_LIMIT * noise + ROUNDING + (Z_LIMIT * (published_error or 0.0) if noisy_mean else 0.0)
+    mean, stderr = published.mean, published.stderr or 0.0
+    slack = NOISE_LIMIT * noise + ROUNDING + (Z_LIMIT * stderr if noisy_mean else 0.0)
     low, high = allowed
-    if published < low - slack or published > high + slack:
+    if mean < low - slack or mean > high + slack:
         return Verdict(IMPOSSIBLE, f"the world allows {low:.3f} to {high:.3f}")
-    if stochastic and published_error:
-        error = float(ours.std(ddof=1) / np.sqrt(len(ours))) if len(ours) > 1 else 0.0
-        agrees = abs(published - ours.mean()) <= Z_LIMIT * np.hypot(published_error, error) + ROUNDING
+    if stochastic and stderr:
+        agrees = abs(mean - ours.mean()) <= Z_LIMIT * np.hypot(stderr, standard_error(ours)) + ROUNDING
     elif stochastic:
         bottom, top = np.quantile(ours, (0.005, 0.995))
-        agrees = bottom - slack <= published <= top + slack
+        agrees = bottom - slack <= mean <= top + slack
     else:
-        agrees = abs(published - ours.mean()) <= slack + Z_LIMIT * (published_error or 0.0)
+        agrees = abs(mean - ours.mean()) <= slack + Z_LIMIT * stderr
     return Verdict(AGREES) if agrees else Verdict(DIFFERS, reason)
+
+
+def counts_agree(published: float, ours: float) -> bool:
+    """Return whether two counts are within ``COUNT_LIMIT`` of each other, whichever is larger."""
+    return bool(abs(np.log(ours / published)) <= np.log(1 + COUNT_LIMIT))

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections import Counter
 from pathlib import Path
 
 import agents
@@ -12,6 +11,8 @@ from experiments import demo
 from experiments.analysis import report
 from experiments.analysis.best_known import best_known, update
 from experiments.analysis.figures import selections_figure
+from experiments.analysis.headlines import counts_by_strategy
+from experiments.analysis.row import Row
 from experiments.analysis.tensorboard_log import TensorBoardLog
 from experiments.benchmarks import bench
 from experiments.cli import selector_commands
@@ -20,7 +21,7 @@ from experiments.engine.cell import Cell
 from experiments.engine.repair import repair
 from experiments.engine.runner import run_cells
 from experiments.engine.store import DEFAULT_PATH, ResultsStore
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.errors import TerminatedError
 from experiments.protocol.budgets import BUDGETS, WORLDS
 from experiments.studies import find_studies
@@ -36,7 +37,7 @@ EXAMPLES = """examples:
   selectenv run heuristics-uds --jobs 2           run one; stop it at any time, run it again to go on
   selectenv run all --only Graph/guided           only one world, or one strategy in it
   selectenv run minatar-heuristics --jobs 2       networks that learn from labels; says first how long it takes
-  selectenv compare heuristics-uds                ours beside the published figures, with verdicts
+  selectenv compare heuristics-uds                ours beside the published metrics, with verdicts
   selectenv tune-guided my_module:my_world        search guided's schedule in a world of your own
   selectenv report                                one HTML file with all tables and figures
   selectenv show CliffWalk --labels 12            what the strategies label, drawn
@@ -84,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
     add("list", _list, "list the studies")
     for name, function, text in (
         ("run", _run, "run a study; what is done already is not run again"),
-        ("compare", _compare, "set the results of a study beside the published figures"),
+        ("compare", _compare, "set the results of a study beside the published metrics"),
     ):
         command = add(name, function, text)
         command.add_argument("study", help="name of a study" + (", or all but the longest" if name == "run" else ""))
@@ -231,31 +232,28 @@ def _tune(options: argparse.Namespace) -> None:
 
 
 def comparison_table(rows: list[Row]) -> str:
-    """Return ours beside the published figures."""
-    header = ("world", "setting", "labels", "strategy", "figure", "ours", "+-", "gap", "published", "+-", "verdict")
+    """Return ours beside the published metrics."""
+    header = ("world", "setting", "labels", "strategy", "metric", "ours", "+-", "gap", "published", "+-", "verdict")
     return table(header, [_shown(row) for row in rows])
 
 
 def _shown(row: Row) -> tuple[str, ...]:
-    def figure(value: float | None) -> str:
+    def number(value: float | None) -> str:
         return "" if value is None else f"{value:.3f}"
 
-    ours = (figure(row.ours.mean), figure(row.ours.stderr)) if row.ours else (row.note, "")
+    ours = (number(row.ours.mean), number(row.ours.stderr)) if row.ours else (row.note, "")
     verdict = "" if row.verdict is None else f"{row.verdict.outcome} {row.verdict.reason}".strip()
     return (
-        row.world, row.setting, str(row.labels), row.strategy, row.figure, *ours, figure(row.gap),
-        figure(row.published), figure(row.published_error), verdict,
+        row.world, row.setting, str(row.labels), row.strategy, row.metric, *ours, number(row.gap),
+        number(row.published), number(row.published_error), verdict,
     )  # fmt: skip
 
 
 def verdict_counts(rows: list[Row]) -> str:
-    """Return how many published figures agree, strategy by strategy."""
-    counts: dict[str, Counter[str]] = {}
-    for row in rows:
-        if row.verdict is not None and row.ours is not None:
-            counts.setdefault(row.strategy, Counter())[row.verdict.outcome] += 1
+    """Return how many published metrics agree, strategy by strategy."""
+    counts = counts_by_strategy(rows)
     lines = [(name, c["agrees"], c["differs"], c["impossible"], c.total()) for name, c in counts.items()]
-    return table(("strategy", "agrees", "differs", "impossible", "published figures"), lines)
+    return table(("strategy", "agrees", "differs", "impossible", "published metrics"), lines)
 
 
 SHOWN_IN_GAMES = ("uniform", "visitation", "guided", "terminal", "terminal-guided")

@@ -1,35 +1,12 @@
-"""What a study is: cells, a way to run one, and rows that set ours beside the published figures."""
+"""What a study is: cells, a way to run one, and rows that set ours beside the published metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.analysis.statistics import Summary
-from experiments.analysis.verdicts import Verdict
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
 from experiments.engine.runner import CELLS_PER_TASK, RunCell
-
-
-@dataclass(frozen=True)
-class Row:
-    """One figure: ours, the published one if there is one, and the verdict."""
-
-    world: str
-    labels: int | str
-    """Their number, or a percentage of the states."""
-    strategy: str
-    figure: str
-    """What was measured: "return", "train" or "test"."""
-    ours: Summary | None
-    """None where the cell says why it has no figure, in ``note``."""
-    gap: float | None
-    """Distance to the best label set known."""
-    published: float | None = None
-    published_error: float | None = None
-    verdict: Verdict | None = None
-    note: str = ""
-    setting: str = ""
-    """The variant, where a study has several."""
 
 
 def no_figures(results: list[Result]) -> dict[str, Any]:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 import agents
+from experiments.analysis.comparison import metrics_by_cell
 from experiments.analysis.figures import new_figure
 from experiments.analysis.statistics import summarise
-from experiments.analysis.verdicts import AGREES, Verdict, judge
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import large_problem, prefix_masks
-from experiments.engine.study import Row
-from experiments.protocol.published import number, published
+from experiments.protocol.budgets import percent
 from selectenv.budget import number_of_labels
 from selectenv.domains.minatar.experts import FOLDER, SHIPPED
 from selectenv.env import RewardSelectionEnv
@@ -45,10 +44,6 @@ DRAWN = 12
 """How many of them stand side by side in a figure."""
 FRESH_SEED, FRESH_EPISODES = 1, 200
 """Episodes that no search has seen."""
-WORTH = (0.0, np.inf)
-"""No policy loses anything in these games; what the best one earns is not known."""
-Published = dict[tuple[str, str], tuple[float, float | None]]
-"""Strategy and percentage of labels -> published mean and error."""
 
 
 def game_cells(
@@ -76,11 +71,6 @@ def _mark(path: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
 
 
-def percent(share: float) -> str:
-    """Return a share of the states as the tables say it."""
-    return f"{round(100 * share)} %"
-
-
 def game_problem(cell: Cell, **more: Any) -> SelectionProblem:
     """Return the problem of a cell, on data of its own seed unless the cell says otherwise."""
     return large_problem(cell.world, {"dataset_seed": cell.seed, **cell.settings.get("problem", {}), **more})
@@ -103,80 +93,17 @@ def run_game(cell: Cell) -> list[Record]:
     ]
 
 
-def figures_by_cell(results: list[Result], figure: str) -> dict[tuple[str, str, str], list[float]]:
-    """Return the figures of all seeds by variant, strategy and percentage of labels."""
-    found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for result in results:
-        for record in result.records:
-            if figure in record:
-                found[result.cell.settings["variant"], result.cell.strategy, record["labels"]].append(record[figure])
-    return found
-
-
-def game_rows(
-    results: list[Result], theirs: Mapping[str, Published], *, figure: str = "return", reason: str = "unexplained",
-    otherwise: Mapping[str, tuple[Published, str]] | None = None,
-) -> list[Row]:  # fmt: skip
-    """Set the mean over seeds beside the published figures of a variant.
-
-    ``otherwise`` gives other published figures of a variant and what it means if ours agree with them instead.
-    """
-    if not results:
-        return []
-    world = results[0].cell.world
-    found = figures_by_cell(results, figure)
-    rows = []
-    for (variant, strategy, labels), values in found.items():
-        ours = np.array(values)
-        baseline = found.get((variant, "uniform", labels))
-        summary = summarise(ours, np.array(baseline) if baseline and strategy != "uniform" else None)
-        known = theirs.get(variant, {}).get((strategy, labels))
-        if known is None:
-            rows.append(Row(world, labels, strategy, figure, summary, None, setting=variant))
-            continue
-        verdict = verdict_of(known, ours, reason)
-        if verdict.outcome != AGREES and otherwise and variant in otherwise:
-            others, meaning = otherwise[variant]
-            if verdict_of(others[strategy, labels], ours, reason).outcome == AGREES:
-                verdict = Verdict(verdict.outcome, meaning)
-        rows.append(Row(world, labels, strategy, figure, summary, None, *known, verdict, setting=variant))
-    return rows
-
-
-def verdict_of(known: tuple[float, float | None], ours: Any, reason: str) -> Verdict:
-    """Judge one published figure by its own error and that of our seeds."""
-    return judge(*known, ours, 0.0, stochastic=True, allowed=WORTH, noisy_mean=True, reason=reason)
-
-
-def mean_of(rows: Iterable[Row], **wanted: Any) -> float:
-    """Return the mean of our figures over the rows with the given fields, NaN if there are none."""
-    found = [row.ours.mean for row in rows if row.ours and all(getattr(row, k) == v for k, v in wanted.items())]
-    return float(np.mean(found)) if found else float("nan")
-
-
-def minatar_table(world: str) -> Published:
-    """Return the published figures of a game by strategy and percentage; "" where no share is given."""
-    return {
-        (row["strategy"], percent(float(row["feedback"])) if row["feedback"] else ""): (
-            float(row["mean"]),
-            number(row["stderr"]),
-        )
-        for row in published("minatar_uds")
-        if row["domain"] == world
-    }
-
-
 def played(results: list[Result]) -> list[str]:
     """Return the variants that have results."""
     return list(dict.fromkeys(result.cell.settings["variant"] for result in results))
 
 
-def curves_figure(results: list[Result], variant: str, figure: str = "return") -> Any:
+def curves_figure(results: list[Result], variant: str, metric: str = "return") -> Any:
     """Draw the mean over seeds against the share of labels, a line a strategy."""
     picture = new_figure(8, 4.5)
     axes = picture.add_subplot()
     lines: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    for (name, strategy, labels), values in figures_by_cell(results, figure).items():
+    for (name, strategy, labels), values in metrics_by_cell(results, metric).items():
         if name == variant and labels.endswith("%"):
             summary = summarise(np.array(values))
             lines[strategy].append((float(labels.split()[0]), summary.mean, summary.stderr))

@@ -1,9 +1,11 @@
 """Guided labels on data of five expert shares, from no label to all of them: what the two studies of it share."""
 
+from experiments.analysis.comparison import GameTable, compare_game
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.study import Row
-from experiments.protocol.published import published
-from experiments.studies.game_episodes import Published, game_cells, game_problem, game_rows, percent, run_game
+from experiments.protocol.budgets import percent
+from experiments.protocol.published import behaviour
+from experiments.studies.game_episodes import game_cells, game_problem, run_game
 from selectenv.typing import BoolArray
 
 WORLD = "Breakout"
@@ -41,16 +43,15 @@ def run_behaviour(cell: Cell) -> list[Record]:
     ]
 
 
-def behaviour_rows(results: list[Result], table: str) -> list[Row]:
+def behaviour_rows(results: list[Result], learner: str) -> list[Row]:
     """Set ours at the paper's scale beside the published row of the same share, or say that the opposite one fits."""
-    printed: dict[float, Published] = {p: {} for p in EXPERT_SHARES}
-    for row in published(table):
-        key = "guided", percent(float(row["feedback"]))
-        printed[float(row["expert_ratio"])][key] = float(row["mean"]), float(row["stderr"])
+    printed: dict[float, GameTable] = {p: {} for p in EXPERT_SHARES}
+    for row in behaviour(learner):
+        printed[row.expert_ratio]["guided", percent(row.feedback)] = row.score
     theirs = {f"{variant(p)}, paper": printed[p] for p in EXPERT_SHARES}
-    swapped: dict[str, tuple[Published, str]] = {
+    swapped: dict[str, tuple[GameTable, str]] = {
         f"{variant(p)}, paper": (printed[round(1 - p, 1)], SWAPPED.format(round(1 - p, 1))) for p in EXPERT_SHARES
     }
-    return game_rows(
+    return compare_game(
         results, theirs, otherwise=swapped, reason="another expert, and the published learner is a network"
     )

@@ -1,10 +1,11 @@
 """How does the expert share of Breakout's data move guided under the adapted rule, from cloning to all labels?"""
 
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.studies.breakout.behaviour_mixtures import behaviour_cells, behaviour_rows, run_behaviour
 
-NAME, LEARNER, TABLE = "breakout-behaviour-adapted", "adapted", "breakout_behaviour_adapted"
+NAME, LEARNER = "breakout-behaviour-adapted", "adapted"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
@@ -14,7 +15,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours beside the published table."""
-    return behaviour_rows(results, TABLE)
+    return behaviour_rows(results, LEARNER)
 
 
 STUDY = Study(NAME, __doc__, cells, run_behaviour, rows, 10, place=24, solvers=("exact",))

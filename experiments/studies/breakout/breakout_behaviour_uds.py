@@ -1,10 +1,11 @@
 """How does the expert share of Breakout's data move guided under UDS, from no label to all?"""
 
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.studies.breakout.behaviour_mixtures import behaviour_cells, behaviour_rows, run_behaviour
 
-NAME, LEARNER, TABLE = "breakout-behaviour-uds", "uds", "breakout_behaviour_uds"
+NAME, LEARNER = "breakout-behaviour-uds", "uds"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
@@ -14,7 +15,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours beside the published table."""
-    return behaviour_rows(results, TABLE)
+    return behaviour_rows(results, LEARNER)
 
 
 STUDY = Study(NAME, __doc__, cells, run_behaviour, rows, 10, place=23, solvers=("exact",))

@@ -2,20 +2,20 @@
 
 from typing import Any
 
+from experiments.analysis.comparison import compare_game, published_game
+from experiments.analysis.headlines import listed_means
+from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.studies.game_episodes import (
     DATA,
     HEURISTICS,
     curves_figure,
     frames_figure,
     game_cells,
-    game_rows,
-    mean_of,
-    minatar_table,
     played,
     run_game,
-)  # fmt: skip
+)
 
 NAME, WORLD = "breakout-heuristics", "Breakout"
 
@@ -26,9 +26,9 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours, and at the paper's scale beside them the published figures of guided; others were only drawn."""
+    """Return ours, and at the paper's scale beside them the published metrics of guided; others were only drawn."""
     reason = "another expert, and the published learner is a network"
-    return game_rows(results, {"paper": minatar_table(WORLD)}, reason=reason)
+    return compare_game(results, {"paper": published_game(WORLD)}, reason=reason)
 
 
 def findings(rows: list[Row]) -> list[str]:
@@ -39,7 +39,7 @@ def findings(rows: list[Row]) -> list[str]:
             name: mean_of(rows, setting=data, strategy=name)
             for name in ("uniform", "visitation", "guided", "terminal-guided")
         }
-        said.append(f"{data}, mean over budgets: " + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items()))
+        said.append(f"{data}, mean over budgets: {listed_means(means)}")
     return said
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
+from experiments.analysis.comparison import compare_game, metrics_by_cell
 from experiments.analysis.figures import new_figure
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row
-from experiments.studies.game_episodes import HEURISTICS, figures_by_cell, game_rows, played
+from experiments.studies.game_episodes import HEURISTICS, played
 from experiments.studies.minatar.network_cells import FEW, OPEN, heuristic_cells, network_cell, network_study
 from selectenv.options import SCALES
 
@@ -38,12 +39,12 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return what the network earns, and the table."""
-    return game_rows(results, {}, figure="return") + game_rows(results, {}, figure="exact")
+    return compare_game(results, {}, metric="return") + compare_game(results, {}, metric="exact")
 
 
 def pairs(results: list[Result], variant: str) -> tuple[list[str], Any, Any]:
     """Return, for each strategy and budget, its name and the mean return with the table and with the network."""
-    network, table = figures_by_cell(results, "return"), figures_by_cell(results, "exact")
+    network, table = metrics_by_cell(results, "return"), metrics_by_cell(results, "exact")
     names = [key for key in network if key[0] == variant and key in table]
     means = [[float(np.mean(found[key])) for key in names] for found in (table, network)]
     return [f"{strategy} {labels}".strip() for _, strategy, labels in names], np.array(means[0]), np.array(means[1])
@@ -61,7 +62,7 @@ def findings(rows: list[Row]) -> list[str]:
         means: dict[str, dict[tuple[str, str], float]] = {"return": {}, "exact": {}}
         for row in rows:
             if row.setting == scale and row.ours and row.strategy != "full labels":
-                means[row.figure][row.strategy, str(row.labels)] = row.ours.mean
+                means[row.metric][row.strategy, str(row.labels)] = row.ours.mean
         shared = [key for key in means["return"] if key in means["exact"]]
         if len(shared) < 3:
             continue

@@ -3,18 +3,21 @@
 import numpy as np
 
 import agents
+from experiments.analysis.comparison import judge_game
+from experiments.analysis.row import Row, mean_of
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.study import Row, Study
-from experiments.protocol.published import published
-from experiments.studies.game_episodes import SCALES, expert_mark, game_problem, mean_of, percent, verdict_of
+from experiments.engine.study import Study
+from experiments.protocol.budgets import percent
+from experiments.protocol.published import reward_sums
+from experiments.studies.game_episodes import SCALES, expert_mark, game_problem
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
 from selectenv.streams import generator
 
 NAME, WORLD = "breakout-rewards", "Breakout"
 STRATEGIES = ("visitation", "uniform")
-SHARES = tuple(dict.fromkeys(float(row["feedback"]) for row in published("breakout_reward_sums")))
+SHARES = tuple(dict.fromkeys(row.feedback for row in reward_sums()))
 SETS = 100
 
 
@@ -52,22 +55,18 @@ def run_cell(cell: Cell) -> list[Record]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return the sums, and beside those of the paper's scale the published ones."""
-    known = {
-        (row["strategy"], float(row["feedback"])): (float(row["mean"]), float(row["stderr"]))
-        for row in published("breakout_reward_sums")
-    }
+    known = {("paper", row.strategy, row.feedback): row.total for row in reward_sums()}
     found = []
     for result in results:
         variant, strategy = result.cell.settings["variant"], result.cell.strategy
         for record in result.records:
             ours = np.array(record["rewards"])
-            mean, error = known[strategy, record["share"]] if variant == "paper" else (None, None)
-            verdict = None
-            if mean is not None:
-                verdict = verdict_of((mean, error), ours, "another expert earns another sum")
-            figure = f"reward inside, of {record['total']:,.0f}"
+            theirs = known.get((variant, strategy, record["share"]))
+            verdict = None if theirs is None else judge_game(theirs, ours, "another expert earns another sum")
+            mean, error = theirs or (None, None)
+            metric = f"reward inside, of {record['total']:,.0f}"
             found.append(
-                Row(WORLD, record["labels"], strategy, figure, summarise(ours), None, mean, error, verdict, "", variant)
+                Row(WORLD, record["labels"], strategy, metric, summarise(ours), None, mean, error, verdict, "", variant)
             )
     return found
 

@@ -4,8 +4,11 @@ from typing import Any
 
 import agents
 from agents.search.brute_force import rewarding_states
+from experiments.analysis.comparison import compare_game, published_game
+from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
+from experiments.protocol.budgets import percent
 from experiments.studies.game_episodes import (
     DATA,
     FIRST,
@@ -17,12 +20,8 @@ from experiments.studies.game_episodes import (
     expert_mark,
     frames_figure,
     game_problem,
-    game_rows,
-    mean_of,
-    minatar_table,
-    percent,
     played,
-)  # fmt: skip
+)
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
 from selectenv.worlds import GAME_DEFAULTS
@@ -77,17 +76,19 @@ def run_cell(cell: Cell) -> list[Record]:
 def rows(results: list[Result]) -> list[Row]:
     """Return ours on the search's own episodes, beside the published at the paper's scale, and ours on fresh ones."""
     reason = "another expert, and the published learner is a network"
-    return game_rows(results, {"paper": minatar_table(WORLD)}, reason=reason) + game_rows(results, {}, figure="fresh")
+    return compare_game(results, {"paper": published_game(WORLD)}, reason=reason) + compare_game(
+        results, {}, metric="fresh"
+    )
 
 
 def findings(rows: list[Row]) -> list[str]:
     """Say what a search is worth on episodes it has not seen."""
     return [
         f"{data}, fresh episodes, 15 % labelled: es-1000 "
-        f"{mean_of(rows, setting=data, figure='fresh', strategy='es-1000', labels='15 %'):.2f} (on its own episodes "
-        f"{mean_of(rows, setting=data, figure='return', strategy='es-1000', labels='15 %'):.2f}), guided "
-        f"{mean_of(rows, setting=data, figure='fresh', strategy='guided', labels='15 %'):.2f}, all states labelled "
-        f"{mean_of(rows, setting=data, figure='fresh', strategy='full labels'):.2f}"
+        f"{mean_of(rows, setting=data, metric='fresh', strategy='es-1000', labels='15 %'):.2f} (on its own episodes "
+        f"{mean_of(rows, setting=data, metric='return', strategy='es-1000', labels='15 %'):.2f}), guided "
+        f"{mean_of(rows, setting=data, metric='fresh', strategy='guided', labels='15 %'):.2f}, all states labelled "
+        f"{mean_of(rows, setting=data, metric='fresh', strategy='full labels'):.2f}"
         for data in dict.fromkeys(row.setting for row in rows)
     ]
 

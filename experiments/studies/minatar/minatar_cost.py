@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.analysis.comparison import published_game
 from experiments.analysis.figures import new_figure
+from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.study import Row
-from experiments.studies.game_episodes import minatar_table, percent, played
+from experiments.protocol.budgets import percent
+from experiments.studies.game_episodes import played
 from experiments.studies.minatar.network_cells import (
     CLOSED,
     OPEN,
@@ -56,8 +58,8 @@ def points(results: list[Result]) -> dict[tuple[str, str, int], list[Record]]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return what was earned; the setting says for how many calls. Published figures stand where costs are the same."""
-    known = minatar_table(WORLD)
+    """Return what was earned; the setting says for how many calls. Published returns stand where costs are the same."""
+    known = published_game(WORLD)
     found = []
     for (scale, strategy, calls), records in points(results).items():
         published, error = known.get((strategy, percent(SHARE)), (None, None))

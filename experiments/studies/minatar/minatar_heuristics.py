@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.analysis.comparison import GameTable, compare_game, published_game
+from experiments.analysis.headlines import listed_means
+from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row
-from experiments.studies.game_episodes import curves_figure, game_rows, mean_of, minatar_table, played
+from experiments.studies.game_episodes import curves_figure, played
 from experiments.studies.minatar.network_cells import (
     REASON,
     heuristic_cells,
@@ -32,11 +34,11 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours, and beside them the published figures of guided; the others were only drawn."""
+    """Return ours, and beside them the published metrics of guided; the others were only drawn."""
     return [
         row
         for game in GAMES
-        for row in game_rows(
+        for row in compare_game(
             of_game(results, game),
             {"laptop": guided_table(game), "paper": guided_table(game)},
             reason=REASON,
@@ -44,9 +46,9 @@ def rows(results: list[Result]) -> list[Row]:
     ]
 
 
-def guided_table(game: str) -> dict[tuple[str, str], tuple[float, float | None]]:
-    """Return the published figures of guided."""
-    return {key: figures for key, figures in minatar_table(game).items() if key[0] == "guided"}
+def guided_table(game: str) -> GameTable:
+    """Return the published metrics of guided."""
+    return {key: score for key, score in published_game(game).items() if key[0] == "guided"}
 
 
 def findings(rows: list[Row]) -> list[str]:
@@ -60,11 +62,10 @@ def findings(rows: list[Row]) -> list[str]:
             shared = sorted(map(str, set.intersection(*budgets))) if budgets else []
             if not shared:
                 continue
-            means = {name: np.mean([mean_of(mine, strategy=name, labels=b) for b in shared]) for name in names}
+            means = {name: float(np.mean([mean_of(mine, strategy=name, labels=b) for b in shared])) for name in names}
             said.append(
-                f"{game}, {scale}, mean over {', '.join(shared)}: "
-                + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
-                + f"; all states labelled {mean_of(mine, strategy='full labels'):.2f}"
+                f"{game}, {scale}, mean over {', '.join(shared)}: {listed_means(means)}; "
+                f"all states labelled {mean_of(mine, strategy='full labels'):.2f}"
             )
     return said
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.analysis.comparison import compare_game, published_game
 from experiments.analysis.figures import new_figure
+from experiments.analysis.headlines import listed_means
+from experiments.analysis.row import Row, mean_of
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row
-from experiments.studies.game_episodes import game_rows, mean_of, minatar_table, played
+from experiments.studies.game_episodes import played
 from experiments.studies.minatar.network_cells import (
     REASON,
     YARDSTICKS,
@@ -39,7 +41,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours beside the published figures."""
+    """Return ours beside the published metrics."""
     twice = [
         Result(replace(result.cell, strategy="reduced-brute-force"), result.records, 0.0)
         for result in results
@@ -48,20 +50,20 @@ def rows(results: list[Result]) -> list[Row]:
     return [
         row
         for game in GAMES
-        for row in game_rows(
-            of_game(results + twice, game), {scale: minatar_table(game) for scale in SCALES}, reason=REASON
+        for row in compare_game(
+            of_game(results + twice, game), {scale: published_game(game) for scale in SCALES}, reason=REASON
         )
     ]
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Set full labels beside behaviour cloning and the published figure."""
+    """Set full labels beside behaviour cloning and the published return."""
     said = []
     for scale in dict.fromkeys(row.setting for row in rows):
         for game in dict.fromkeys(row.world for row in rows):
             mine = [row for row in rows if row.world == game and row.setting == scale]
-            means = ", ".join(f"{name} {mean_of(mine, strategy=name):.2f}" for name in YARDSTICKS)
-            theirs = minatar_table(game)["reduced-brute-force", ""][0]
+            means = listed_means({name: mean_of(mine, strategy=name) for name in YARDSTICKS})
+            theirs = published_game(game)["reduced-brute-force", ""][0]
             said.append(f"{game}, {scale}: {means}; published with every reward labelled: {theirs:.2f}")
     return said
 

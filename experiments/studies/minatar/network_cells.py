@@ -18,6 +18,7 @@ from agents.search.best_of import BestOf
 from agents.search.brute_force import rewarding_states
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.study import Study
+from experiments.protocol.budgets import percent
 from experiments.studies.game_episodes import (
     FIRST,
     FRESH_EPISODES,
@@ -26,7 +27,6 @@ from experiments.studies.game_episodes import (
     SHARES,
     expert_mark,
     game_problem,
-    percent,
 )
 from selectenv.budget import number_of_labels
 from selectenv.datasets.storage import cache_folder
@@ -50,7 +50,7 @@ YARDSTICKS = ("full labels", *LEARNER)
 CURVE = 10
 """Points of a learning curve."""
 REASON = "another expert; at the laptop's scale a fifth of the data and fewer, larger updates"
-"""Why published figures may differ."""
+"""Why published metrics may differ."""
 WITH_TABLE = "Breakout"
 """The game in which an exact table learns as well, so that both can be compared."""
 FEW = (0.15, 0.30, 0.60)

@@ -15,9 +15,10 @@ import numpy as np
 from agents.learned.state_features import LARGE
 from experiments.analysis.best_known import best_return
 from experiments.analysis.figures import new_figure
+from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.protocol.budgets import WORLDS
 from experiments.studies.selectors.unseen_worlds import (
     GAME,
@@ -34,7 +35,7 @@ SIX, GAP, ALL = "six worlds", "normalised gap", "all"
 LARGER = "worlds larger than any in training"
 SHOWN = ("uniform", "guided", "terminal", "terminal-guided", "es-50", "es-200", "learned", "learned-without-ends")
 Runs = dict[tuple[str, str, str, Any], dict[str, list[float]]]
-"""Learner, world, strategy, labels -> figure -> runs, in the order of their seeds."""
+"""Learner, world, strategy, labels -> metric -> runs, in the order of their seeds."""
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
@@ -43,14 +44,14 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def _places(result: Result, record: Record) -> list[str]:
-    """Return where a figure belongs; those of random worlds stand by kind, and those of the larger ones once more."""
+    """Return where a metric belongs; those of random worlds stand by kind, and those of the larger ones once more."""
     if result.cell.world != RANDOM:
         return [result.cell.world]
     return [f"{RANDOM} {record['kind']}", *([LARGER] if record["states"] > LARGE else [])]
 
 
 def _runs(results: list[Result]) -> Runs:
-    """Sort the figures; in a random world, whose number is the seed, a selector's is the mean of its trainings."""
+    """Sort the metrics; in a random world, whose number is the seed, a selector's is the mean of its trainings."""
     gathered: dict[Any, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in sorted(results, key=lambda r: r.cell.seed):
         settings = result.cell.settings
@@ -58,12 +59,12 @@ def _runs(results: list[Result]) -> Runs:
         for record in result.records:
             for world in _places(result, record):
                 place = learner, world, result.cell.strategy, record["labels"]
-                for figure in ("train", "test", "anew", "return", "asked"):
-                    if figure in record:
-                        gathered[place, figure][result.cell.seed].append(record[figure])
+                for metric in ("train", "test", "anew", "return", "asked"):
+                    if metric in record:
+                        gathered[place, metric][result.cell.seed].append(record[metric])
     found: Runs = defaultdict(dict)
-    for (place, figure), by_seed in gathered.items():
-        found[place][figure] = [float(np.mean(values)) for values in by_seed.values()]
+    for (place, metric), by_seed in gathered.items():
+        found[place][metric] = [float(np.mean(values)) for values in by_seed.values()]
     return found
 
 
@@ -74,15 +75,15 @@ def rows(results: list[Result]) -> list[Row]:
     for learner in LEARNERS:
         for strategy, world, values in normalised_gaps(runs, learner):
             found.append(Row(world, ALL, strategy, GAP, summarise(values), None, setting=learner))
-    for (learner, world, strategy, labels), figures in runs.items():
-        for figure, returns in figures.items():
-            if figure == "asked":
+    for (learner, world, strategy, labels), metrics in runs.items():
+        for metric, returns in metrics.items():
+            if metric == "asked":
                 continue
-            baseline = runs.get((learner, world, "uniform", labels), {}).get(figure)
+            baseline = runs.get((learner, world, "uniform", labels), {}).get(metric)
             ours = np.array(returns, float)
             summary = summarise(ours, np.array(baseline) if baseline and strategy != "uniform" else None)
-            gap = best_return(world, learner, labels) - summary.mean if figure == "train" else None
-            found.append(Row(world, labels, strategy, figure, summary, gap, setting=learner))
+            gap = best_return(world, learner, labels) - summary.mean if metric == "train" else None
+            found.append(Row(world, labels, strategy, metric, summary, gap, setting=learner))
     return found
 
 
@@ -114,7 +115,7 @@ def findings(rows: list[Row]) -> list[str]:
     """Say who leaves how much, and whether the selector beats its rivals."""
     said = []
     for learner in LEARNERS:
-        left = {r.strategy: r.ours for r in rows if r.ours and (r.world, r.figure, r.setting) == (SIX, GAP, learner)}
+        left = {r.strategy: r.ours for r in rows if r.ours and (r.world, r.metric, r.setting) == (SIX, GAP, learner)}
         if "learned" not in left:
             continue
         mine = left["learned"]
@@ -129,7 +130,7 @@ def findings(rows: list[Row]) -> list[str]:
         for world, what in ((RANDOM, "random worlds"), (LARGER, LARGER), (GAME, GAME)):
             means: dict[str, list[float]] = defaultdict(list)
             for row in rows:
-                if row.world.startswith(world) and row.figure == "return" and row.setting == learner and row.ours:
+                if row.world.startswith(world) and row.metric == "return" and row.setting == learner and row.ours:
                     means[row.strategy].append(row.ours.mean)
             order = sorted(means, key=lambda name: -float(np.mean(means[name])))
             if order:

@@ -10,16 +10,8 @@ import agents
 from agents.learned.selector import SHIPPED, selector_path
 from experiments.engine.cell import Cell, Record
 from experiments.engine.problems import problem
-from experiments.protocol.budgets import BUDGETS, FEEDBACK, WORLDS
-from experiments.studies.game_episodes import (
-    FRESH_EPISODES,
-    FRESH_SEED,
-    HEURISTICS,
-    SHARES,
-    expert_mark,
-    game_problem,
-    percent,
-)
+from experiments.protocol.budgets import BUDGETS, FEEDBACK, WORLDS, percent
+from experiments.studies.game_episodes import FRESH_EPISODES, FRESH_SEED, HEURISTICS, SHARES, expert_mark, game_problem
 from experiments.studies.game_episodes import OPTIONS as GAME_OPTIONS
 from experiments.studies.tabular.search_results import CERTAIN
 from selectenv.budget import number_of_labels

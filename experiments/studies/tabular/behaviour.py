@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from experiments.analysis.comparison import compare_budgets
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row, Study
-from experiments.studies.tabular.budget_sweep import play_cells, play_rows, run_play
+from experiments.engine.study import Study
+from experiments.studies.tabular.budget_sweep import play_cells, run_play
 
 NAME = "behaviour"
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -27,8 +29,8 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return the figures; the published ones are for Breakout."""
-    return play_rows(results)
+    """Return our metrics; the published ones are for Breakout."""
+    return compare_budgets(results)
 
 
 STUDY = Study(NAME, __doc__, cells, run_play, rows, SEEDS, place=12)

@@ -7,10 +7,11 @@ import numpy as np
 
 from experiments.analysis.best_known import best_return
 from experiments.analysis.figures import new_figure
+from experiments.analysis.row import Row
 from experiments.analysis.statistics import Summary
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import problem
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from selectenv.kernels.tabular.subsets import combination, fill_masks
 from selectenv.streams import generator
 

@@ -9,12 +9,14 @@ import agents
 from agents.errors import SearchLimitError
 from experiments.analysis.best_known import best_return
 from experiments.analysis.figures import new_figure
+from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
+from experiments.analysis.verdicts import NOT_ENUMERATED
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import problem
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.protocol.budgets import BUDGETS, WORLDS
-from experiments.studies.tabular.search_results import CERTAIN, NOT_ENUMERATED, OPTIONS
+from experiments.studies.tabular.search_results import CERTAIN, OPTIONS
 from selectenv.env import RewardSelectionEnv
 
 NAME = "cost"

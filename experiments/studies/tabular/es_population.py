@@ -1,13 +1,16 @@
 """How many score vectors an iteration does the evolution strategy need?"""
 
+from experiments.analysis.comparison import compare_searches
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.protocol.budgets import BUDGETS as PUBLISHED_BUDGETS
-from experiments.studies.tabular.search_results import run_trained, trained_cells, trained_rows
+from experiments.protocol.budgets import ES_POPULATION_TRAP
+from experiments.studies.tabular.search_results import run_trained, trained_cells
 
 NAME, LEARNER, TABLE = "es-population", "uds", "es_population_ablation"
 STRATEGIES = ("es-10x20", "es-10x15", "es-10x10", "es-10x5")
-BUDGETS = {**PUBLISHED_BUDGETS, "TwoRoomsTrap": (15, 21, 27, 33, 39)}  # this table alone uses these
+BUDGETS = {**PUBLISHED_BUDGETS, "TwoRoomsTrap": tuple(ES_POPULATION_TRAP.values())}
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
@@ -17,7 +20,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours beside the published table."""
-    return trained_rows(results, TABLE, BUDGETS)
+    return compare_searches(results, TABLE)
 
 
 STUDY = Study(NAME, __doc__, cells, run_trained, rows, place=6)

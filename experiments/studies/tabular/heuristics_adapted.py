@@ -1,10 +1,12 @@
 """Which training-free strategy labels best under the adapted rule, world by world and budget by budget?"""
 
+from experiments.analysis.comparison import compare_budgets, published_heuristics
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row, Study
-from experiments.studies.tabular.budget_sweep import play_cells, play_rows, run_play, table_lookup
+from experiments.engine.study import Study
+from experiments.studies.tabular.budget_sweep import play_cells, run_play
 
-NAME, LEARNER, TABLE = "heuristics-adapted", "adapted", "heuristics_adapted"
+NAME, LEARNER = "heuristics-adapted", "adapted"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
@@ -14,7 +16,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours beside the published table."""
-    return play_rows(results, table_lookup(TABLE))
+    return compare_budgets(results, published_heuristics(LEARNER))
 
 
 STUDY = Study(NAME, __doc__, cells, run_play, rows, place=2)

@@ -1,16 +1,17 @@
 """How much does a random first share of the labels cost guided and the evolution strategies?"""
 
 import agents
+from experiments.analysis.comparison import compare_budgets, published_initial_samples
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import problem
-from experiments.engine.study import Row, Study
-from experiments.protocol.budgets import BUDGETS, FEEDBACK
-from experiments.protocol.published import number, published
-from experiments.studies.tabular.budget_sweep import play_rows, run_play
+from experiments.engine.study import Study
+from experiments.protocol.budgets import BUDGETS
+from experiments.studies.tabular.budget_sweep import run_play
 from selectenv.env import RewardSelectionEnv
 
 NAME = "initial-sample"
-TABLES = {"Graph": "initial_sample_graph", "TwoRooms": "initial_sample_tworooms"}
+WORLDS = ("Graph", "TwoRooms")
 RATIOS = (0.0, 0.1, 0.3, 0.5)
 SEARCHES = ("es-50", "es-200")
 
@@ -18,7 +19,7 @@ SEARCHES = ("es-50", "es-200")
 def cells(seeds: int, solver: str) -> list[Cell]:
     """Return the cells: guided gives all budgets from one episode, a search is made for each."""
     found = []
-    for world in TABLES:
+    for world in WORLDS:
         n = BUDGETS[world][-1] if world == "Graph" else 50
         for ratio in RATIOS:
             settings = {"variant": f"initial {ratio:g}", "solver": solver, "env": {"initial_ratio": ratio}}
@@ -48,16 +49,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours beside the published tables."""
-
-    def lookup(world: str, variant: str, strategy: str, labels: int) -> tuple[float, float | None] | None:
-        ratio, feedback = float(variant.split()[1]), FEEDBACK[BUDGETS[world].index(labels)]
-        for row in published(TABLES[world]):
-            wanted = (float(row["initial_ratio"]), float(row["feedback"]), row["strategy"])
-            if wanted == (ratio, feedback, strategy):
-                return float(row["mean"]), number(row["stderr"])
-        return None
-
-    return play_rows(results, lookup)
+    return compare_budgets(results, published_initial_samples("Graph") | published_initial_samples("TwoRooms"))
 
 
 STUDY = Study(NAME, __doc__, cells, run_cell, rows, place=7)

@@ -7,10 +7,11 @@ import numpy as np
 import selectenv
 from experiments.analysis.best_known import best_known
 from experiments.analysis.figures import new_figure
+from experiments.analysis.row import Row
 from experiments.analysis.statistics import Summary
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import problem
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.protocol.budgets import BUDGETS, WORLDS
 from selectenv.domains.tabular import TabularWorld, optimal_policy
 from selectenv.rendering.selection import draw

@@ -1,9 +1,11 @@
 """What does a search on the training data gain, and does it carry over to other data (UDS)?"""
 
+from experiments.analysis.comparison import compare_searches
+from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Row, Study
+from experiments.engine.study import Study
 from experiments.protocol.budgets import BUDGETS
-from experiments.studies.tabular.search_results import run_trained, trained_cells, trained_rows
+from experiments.studies.tabular.search_results import run_trained, trained_cells
 
 NAME, LEARNER, TABLE = "trained-uds", "uds", "trained_uds"
 STRATEGIES = ("brute-force", "sequential-greedy", "es-200", "es-50", "guided", "swap-search", "exact")
@@ -16,7 +18,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return ours beside the published table."""
-    return trained_rows(results, TABLE, BUDGETS)
+    return compare_searches(results, TABLE)
 
 
 STUDY = Study(NAME, __doc__, cells, run_trained, rows, place=3)

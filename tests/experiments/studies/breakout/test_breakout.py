@@ -12,9 +12,9 @@ from experiments.analysis.verdicts import AGREES, DIFFERS
 from experiments.cli import main as cli
 from experiments.engine.cell import Result
 from experiments.engine.store import ResultsStore
-from experiments.protocol.published import published
+from experiments.protocol.published import reward_sums
 from experiments.studies import find_studies
-from experiments.studies.game_episodes import expert_mark, minatar_table
+from experiments.studies.game_episodes import expert_mark
 
 STUDIES = {
     name: study for name, study in find_studies().items() if name.startswith("breakout") and study.cpu_hours is None
@@ -74,7 +74,7 @@ def test_trained_scores_on_its_own_and_on_fresh_episodes():
     assert reduced["size"] < full["size"] == full["states"]
     assert found["guided", "30 %"]["asked"] == 0
     rows = study.rows(results)
-    assert {row.figure for row in rows} == {"return", "fresh"}
+    assert {row.metric for row in rows} == {"return", "fresh"}
     published_full = [row.published for row in rows if row.strategy == "reduced-brute-force" and row.published]
     assert published_full == [17.75]
     assert f"all states labelled {full['fresh']:.2f}" in study.findings(rows)[0]
@@ -98,7 +98,7 @@ def test_rewards_inside_the_selected_sets():
     assert (np.diff(sums, axis=0) >= 0).all()
     assert sums.max() <= records["uniform", 0.146]["total"]
     rows = study.rows(results)
-    assert sum(row.verdict is not None for row in rows) == len(published("breakout_reward_sums"))
+    assert sum(row.verdict is not None for row in rows) == len(reward_sums())
     assert "visitation finds" in study.findings(rows)[0]
 
 
@@ -130,17 +130,11 @@ def test_coverage():
     study = STUDIES["breakout-coverage"]
     results = run(study, 1)
     rows = study.rows(results)
-    states = [row for row in rows if row.figure == "unique states" and row.setting == "paper"]
+    states = [row for row in rows if row.metric == "unique states" and row.setting == "paper"]
     assert [row.published for row in states] == [99254, 26255, 13731, 7110, 3535]
     assert all(row.verdict.outcome == DIFFERS for row in states)  # so few data cover little
     assert study.figures(results)
     assert f"expert 0: {states[0].ours.mean:,.0f} states" in study.findings(rows)[1]
-
-
-def test_the_published_table_of_games():
-    known = minatar_table("Breakout")
-    assert known["reduced-brute-force", ""] == (17.75, None)
-    assert known["es-1000", "15 %"] == (17.75, 0.85)
 
 
 def test_the_report_shows_games(tmp_path):

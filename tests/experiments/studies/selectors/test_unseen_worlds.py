@@ -33,11 +33,11 @@ def results():
 @pytest.fixture(scope="module")
 def left(results):
     """What strategies leave of uniform's gap on the six worlds."""
-    return {row.strategy: row.ours for row in STUDY.rows(results) if (row.world, row.figure) == (SIX, GAP)}
+    return {row.strategy: row.ours for row in STUDY.rows(results) if (row.world, row.metric) == (SIX, GAP)}
 
 
 def test_uniform_leaves_everything(results):
-    gaps = [row for row in STUDY.rows(results) if row.figure == GAP and row.strategy == "uniform"]
+    gaps = [row for row in STUDY.rows(results) if row.metric == GAP and row.strategy == "uniform"]
     assert {row.world for row in gaps} == {*WORLDS, SIX}
     for row in gaps:
         assert row.ours.mean == pytest.approx(1.0)

@@ -1,0 +1,208 @@
+"""Rows that set our results beside the published ones: budget sweeps, searches, and MinAtar games."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from experiments.analysis.best_known import best_named, best_return
+from experiments.analysis.row import Row
+from experiments.analysis.statistics import summarise
+from experiments.analysis.verdicts import AGREES, NOT_ENUMERATED, Verdict, allowed_returns, judge
+from experiments.engine.cell import Record, Result
+from experiments.protocol.budgets import labels_for, percent
+from experiments.protocol.published import PublishedMean, games, heuristics, initial_samples, searches
+from selectenv.typing import FloatArray
+
+DETERMINISTIC = ("brute-force", "sequential-greedy", "swap-search", "exact")
+"""Searches that leave nothing to chance: one seed is enough."""
+GAME_RETURNS = (0.0, np.inf)
+"""No policy loses anything in the MinAtar games; what the best one earns is not known."""
+UNEXPLAINED = "unexplained"
+HEURISTIC_REASONS = {
+    "guided": "the configuration behind the published guided columns is not known",
+    "guided-on-policy": "the configuration behind the published guided columns is not known",
+    "visitation-on-policy": "the published occupancy seems to lose the mass of tied actions (occupancy='published')",
+}
+MORE_LABELS = "the published metrics of this share look like more labels"
+SEARCH_REASONS = {
+    "guided": "the published guided column uses other budgets in some worlds, and its configuration is not known",
+    "brute-force": "the published row repeats sequential-greedy, which is not always optimal",
+}
+PLATEAU = (
+    "greedy meets a plateau where all additions tie; the order of tied states decides if it gets off (ours: first)"
+)
+NOISY = "the published learner's noise moves the policy in FrozenLake (see solver='sampled')"
+
+BudgetKey = tuple[str, str, str, int]
+"""World, variant, strategy, number of labels."""
+GameTable = dict[tuple[str, str], PublishedMean]
+"""Strategy and percentage of labels -> published mean; the percentage is "" where the table prints no share."""
+
+
+def published_heuristics(learner: str) -> dict[BudgetKey, PublishedMean]:
+    """Return the published table of training-free strategies; the variant is the learner."""
+    return {
+        (row.world, learner, row.strategy, labels_for(row.world, row.feedback)): row.score
+        for row in heuristics(learner)
+    }
+
+
+def published_initial_samples(world: str) -> dict[BudgetKey, PublishedMean]:
+    """Return the published table of initial random labels; the variant is "initial" and their share."""
+    return {
+        (world, f"initial {row.initial_ratio:g}", row.strategy, labels_for(world, row.feedback)): row.score
+        for row in initial_samples(world)
+    }
+
+
+def published_game(world: str) -> GameTable:
+    """Return the published metrics of a game."""
+    return {
+        (row.strategy, "" if row.feedback is None else percent(row.feedback)): row.score
+        for row in games()
+        if row.world == world
+    }
+
+
+def compare_budgets(results: list[Result], published: Mapping[BudgetKey, PublishedMean] | None = None) -> list[Row]:
+    """Set the mean over seeds at each budget beside the published one."""
+    returns: dict[BudgetKey, list[float]] = defaultdict(list)
+    learners: dict[str, str] = {}
+    for result in results:
+        variant = result.cell.settings["variant"]
+        learners[variant] = result.cell.settings.get("problem", {}).get("learner", "uds")
+        for record in result.records:
+            returns[result.cell.world, variant, result.cell.strategy, record["labels"]].append(record["return"])
+    rows = []
+    for (world, variant, strategy, labels), values in returns.items():
+        ours = np.array(values)
+        summary = summarise(ours, _baseline(returns.get((world, variant, "uniform", labels)), strategy))
+        gap = best_return(world, learners[variant], labels) - summary.mean
+        theirs = (published or {}).get((world, variant, strategy, labels))
+        if theirs is None:
+            rows.append(Row(world, labels, strategy, "return", summary, gap, setting=variant))
+            continue
+        reason = MORE_LABELS if (world, labels) == ("Tree", 27) else HEURISTIC_REASONS.get(strategy, UNEXPLAINED)
+        verdict = judge(
+            theirs, ours, 0.0, stochastic=True, allowed=allowed_returns(world), noisy_mean=True, reason=reason
+        )
+        rows.append(Row(world, labels, strategy, "return", summary, gap, *theirs, verdict, setting=variant))
+    return rows
+
+
+def compare_searches(results: list[Result], table: str) -> list[Row]:
+    """Set scores of one learner on training and test data beside those of a published table of searches."""
+    if not results:
+        return []
+    found: dict[tuple[str, str, int], list[Record]] = defaultdict(list)
+    learner = results[0].cell.settings["learner"]
+    for result in results:
+        for record in result.records:
+            found[result.cell.world, result.cell.strategy, record["labels"]].append(record)
+    known = {(row.world, row.strategy, labels_for(row.world, row.feedback)): row for row in searches(table)}
+    rows = []
+    for (world, strategy, labels), records in found.items():
+        row = known.get((world, strategy, labels))
+        for metric, theirs in (("train", row.train if row else None), ("test", row.test if row else None)):
+            rows.append(_search_row(world, strategy, labels, metric, records, theirs, learner))
+    return rows
+
+
+def _search_row(
+    world: str,
+    strategy: str,
+    labels: int,
+    metric: str,
+    records: list[Record],
+    theirs: PublishedMean | None,
+    learner: str,
+) -> Row:
+    """Return the row of a search's training or test score."""
+    mean, error = theirs or (None, None)
+    runs = [record for record in records if metric in record]
+    if not runs:
+        missing = Verdict(NOT_ENUMERATED, best_named(world, learner, labels))
+        return Row(world, labels, strategy, metric, None, None, mean, error, missing, NOT_ENUMERATED)
+    ours = np.array([np.mean(record[metric]) for record in runs])
+    best = best_return(world, learner, labels)
+    verdict = None
+    if theirs is not None:
+        verdict = judge(
+            theirs,
+            ours,
+            float(np.mean([record["noise"] for record in runs if "noise" in record] or [0.0])),
+            stochastic=strategy not in DETERMINISTIC,
+            allowed=allowed_returns(world),
+            reason=search_reason(world, strategy, best - float(np.mean([record["train"] for record in runs]))),
+        )
+    summary = summarise(ours)
+    gap = best - summary.mean if metric == "train" else None
+    return Row(world, labels, strategy, metric, summary, gap, mean, error, verdict)
+
+
+def search_reason(world: str, strategy: str, gap: float) -> str:
+    """Return why a search's score may differ, as far as we know; the gap is that of our training score to the best."""
+    if strategy == "sequential-greedy" and world == "CliffWalk" and gap > 1:
+        return PLATEAU
+    return SEARCH_REASONS.get(strategy, NOISY if world == "FrozenLake" else UNEXPLAINED)
+
+
+def metrics_by_cell(results: list[Result], metric: str) -> dict[tuple[str, str, str], list[float]]:
+    """Return the metric of all seeds by variant, strategy and percentage of labels."""
+    found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for result in results:
+        for record in result.records:
+            if metric in record:
+                found[result.cell.settings["variant"], result.cell.strategy, record["labels"]].append(record[metric])
+    return found
+
+
+def compare_game(
+    results: list[Result],
+    published: Mapping[str, GameTable],
+    *,
+    metric: str = "return",
+    reason: str = UNEXPLAINED,
+    otherwise: Mapping[str, tuple[GameTable, str]] | None = None,
+) -> list[Row]:
+    """Set the mean over seeds in one game beside the published metrics.
+
+    Args:
+        results: of one game.
+        published: variant -> the published metrics of it.
+        metric: what to compare.
+        reason: why published metrics may differ.
+        otherwise: variant -> other published metrics, and what it means if ours differ from the first and agree with
+            these.
+    """
+    if not results:
+        return []
+    world = results[0].cell.world
+    found = metrics_by_cell(results, metric)
+    rows = []
+    for (variant, strategy, labels), values in found.items():
+        ours = np.array(values)
+        summary = summarise(ours, _baseline(found.get((variant, "uniform", labels)), strategy))
+        theirs = published.get(variant, {}).get((strategy, labels))
+        if theirs is None:
+            rows.append(Row(world, labels, strategy, metric, summary, None, setting=variant))
+            continue
+        verdict = judge_game(theirs, ours, reason)
+        if verdict.outcome != AGREES and otherwise and variant in otherwise:
+            others, meaning = otherwise[variant]
+            if judge_game(others[strategy, labels], ours, reason).outcome == AGREES:
+                verdict = Verdict(verdict.outcome, meaning)
+        rows.append(Row(world, labels, strategy, metric, summary, None, *theirs, verdict, setting=variant))
+    return rows
+
+
+def judge_game(theirs: PublishedMean, ours: FloatArray, reason: str) -> Verdict:
+    """Judge one published metric of a game by its own error and that of our seeds."""
+    return judge(theirs, ours, 0.0, stochastic=True, allowed=GAME_RETURNS, noisy_mean=True, reason=reason)
+
+
+def _baseline(uniform: list[Any] | None, strategy: str) -> FloatArray | None:
+    """Return the runs of uniform to compare with, None for uniform itself and where there are none."""
+    return np.array(uniform) if uniform and strategy != "uniform" else None

@@ -1,0 +1,143 @@
+"""The HTML page of the report: Jinja2 templates filled with tables and inline SVG figures."""
+
+import datetime
+import importlib
+import io
+import platform
+import re
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from itertools import count
+from typing import Any, NamedTuple
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+import selectenv
+from experiments.analysis.figures import new_figure
+from experiments.analysis.gathering import StudyResults
+from experiments.analysis.headlines import verdict_sentence
+from experiments.analysis.row_text import WRAPPED, ReportTable, report_table
+from experiments.engine.problems import problem
+from experiments.protocol.budgets import BUDGETS, WORLDS
+from selectenv.rendering.selection import draw
+
+DRAWN = ("uniform", "visitation", "guided", "terminal", "terminal-guided")
+"""Strategies whose labels are drawn, world by world."""
+
+
+class Figure(NamedTuple):
+    """A figure of the page."""
+
+    title: str
+    svg: Markup
+
+
+class StudySection(NamedTuple):
+    """What the page says about a study."""
+
+    name: str
+    question: str
+    verdicts: str
+    cells: int
+    seconds: float
+    figures: list[Figure]
+    table: ReportTable
+
+
+class WorldSection(NamedTuple):
+    """What the page says about a world."""
+
+    name: str
+    dynamics: str
+    figures: list[Figure]
+
+
+def render(found: Sequence[StudyResults], findings: Sequence[str]) -> str:
+    """Return the page.
+
+    Args:
+        found: the studies with their results and rows.
+        findings: sentences for the top of the page.
+    """
+    numbers = count(1)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("experiments.analysis"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    packages = [(name, metadata.version(name)) for name in ("gymnasium", "numpy", "numba", "scipy")]
+    return environment.get_template("report.html.j2").render(
+        findings=findings,
+        studies=[_study_section(one, numbers) for one in found],
+        worlds=[_world_section(world, found, numbers) for world in WORLDS],
+        wrapped=WRAPPED,
+        versions=[("selectenv", selectenv.__version__), ("Python", platform.python_version()), *packages],
+        today=datetime.datetime.now(tz=datetime.UTC).date(),
+        cells=sum(len(results) for _, results, _ in found),
+        minutes=sum(result.seconds for _, results, _ in found for result in results) / 60,
+    )
+
+
+def _study_section(one: StudyResults, numbers: Iterator[int]) -> StudySection:
+    study, results, rows = one
+    return StudySection(
+        study.name,
+        study.question.strip(),
+        verdict_sentence(rows),
+        len(results),
+        sum(result.seconds for result in results),
+        [Figure(title, inline_svg(title, figure, numbers)) for title, figure in study.figures(results).items()],
+        report_table(rows),
+    )
+
+
+def _world_section(world: str, found: Sequence[StudyResults], numbers: Iterator[int]) -> WorldSection:
+    """Return a world's dynamics, and drawings of what each strategy labels as the budget grows."""
+    module = importlib.import_module(selectenv.TABULAR[world].make.__module__)
+    orders = {
+        result.cell.strategy: result.records[-1]["ids"]
+        for study, results, _ in found
+        if study.name == "heuristics-uds"
+        for result in results
+        if result.records and (result.cell.world, result.cell.seed) == (world, 0) and result.cell.strategy in DRAWN
+    }
+    figures = []
+    if orders:
+        title = f"What strategies label in {world} as the budget grows"
+        figures.append(Figure(title, inline_svg(title, _selections(world, orders), numbers)))
+    return WorldSection(world, (module.__doc__ or "").strip(), figures)
+
+
+def _selections(world: str, orders: dict[str, list[int]]) -> Any:
+    """Draw the first labels of each strategy, one row per strategy and one column per budget."""
+    task, budgets = problem(world), BUDGETS[world]
+    figure = new_figure(3.0 * len(budgets), 2.2 * len(orders))
+    for i, (strategy, ids) in enumerate(orders.items()):
+        for j, labels in enumerate(budgets):
+            labelled_at = np.zeros(task.n_states, np.int64)
+            labelled_at[task.actions(ids[:labels])] = np.arange(1, labels + 1)
+            axes = figure.add_subplot(len(orders), len(budgets), i * len(budgets) + j + 1)
+            draw(axes, task, labelled_at, f"{strategy}, {labels}")
+    return figure
+
+
+def inline_svg(title: str, figure: Any, numbers: Iterator[int]) -> Markup:
+    """Return a Matplotlib figure as SVG whose ids are unique on the page."""
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none"}):  # text stays text: smaller, and screen readers can read it
+        figure.savefig(buffer, format="svg")
+    svg = buffer.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = re.sub(r"\s+", " ", re.sub(r"(\d\.\d)\d+", r"\1", svg)).replace("> <", "><")  # a tenth of a point is enough
+    prefix = f"f{next(numbers)}-"
+    svg = re.sub(r'\bid="', f'id="{prefix}', svg)
+    svg = re.sub(r"url\(#", f"url(#{prefix}", svg)
+    svg = re.sub(r'href="#', f'href="#{prefix}', svg)
+    label = Markup('<svg role="img" aria-label="{}" ').format(title)
+    return Markup(svg.replace("<svg ", str(label), 1))

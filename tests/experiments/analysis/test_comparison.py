@@ -1,0 +1,309 @@
+"""Ours beside published: the right cell of the right table, with the right error and the right verdict."""
+
+import numpy as np
+import pytest
+
+from experiments.analysis.best_known import best_return
+from experiments.analysis.comparison import (
+    HEURISTIC_REASONS,
+    MORE_LABELS,
+    NOISY,
+    PLATEAU,
+    SEARCH_REASONS,
+    compare_budgets,
+    compare_game,
+    compare_searches,
+    judge_game,
+    metrics_by_cell,
+    published_game,
+    published_heuristics,
+    published_initial_samples,
+    search_reason,
+)
+from experiments.analysis.statistics import summarise
+from experiments.analysis.verdicts import AGREES, DIFFERS, IMPOSSIBLE, NOT_ENUMERATED, Verdict
+from experiments.protocol.published import PublishedMean
+from tests.experiments.analysis.synthetic_rows import result
+
+
+def swept(strategy, returns, world="Graph", variant="uds", learner="uds", labels=3):
+    """One result per seed of a strategy that was played at one budget."""
+    problem = {"problem": {"learner": learner}} if learner else {}
+    return [
+        result([{"labels": labels, "return": value}], world, strategy, seed, variant=variant, **problem)
+        for seed, value in enumerate(returns)
+    ]
+
+
+def test_published_heuristics_are_found_by_their_number_of_labels():
+    uds, adapted = published_heuristics("uds"), published_heuristics("adapted")
+    assert uds["Graph", "uds", "uniform", 3] == PublishedMean(2.949, 0.137)
+    assert uds["TwoRoomsTrap", "uds", "guided", 21] == PublishedMean(-16.440, 0.968)
+    assert adapted["CliffWalk", "adapted", "uniform", 3] == PublishedMean(-488.198, 6.642)
+    assert (len(uds), len(adapted)) == (150, 90)
+
+
+def test_published_initial_samples_are_found_by_their_variant():
+    assert published_initial_samples("Graph")["Graph", "initial 0", "guided", 3] == PublishedMean(3.701, 0.129)
+    known = published_initial_samples("TwoRooms")
+    assert known["TwoRooms", "initial 0.1", "guided", 36] == PublishedMean(0.511, 0.050)
+
+
+def test_published_games_are_found_by_their_percentage():
+    known = published_game("Breakout")
+    assert known["reduced-brute-force", ""] == (17.75, None)
+    assert known["es-1000", "15 %"] == (17.75, 0.85)
+    assert known["guided", "90 %"] == (17.06, 0.37)
+    assert len(known) == 13
+    assert published_game("Asterix")["guided", "90 %"] == (34.94, 1.01)
+
+
+def test_budgets_are_set_beside_the_published_mean():
+    runs = [3.0, 3.4, 2.6, 3.1]
+    results = swept("uniform", runs) + swept("guided", [8.0, 8.0]) + swept("terminal", [3.2])
+    uniform, guided, terminal = compare_budgets(results, published_heuristics("uds"))
+    assert (uniform.world, uniform.labels, uniform.strategy, uniform.metric) == ("Graph", 3, "uniform", "return")
+    assert uniform.ours == summarise(np.array(runs))
+    assert uniform.setting == "uds"
+    assert (uniform.published, uniform.published_error) == (2.949, 0.137)
+    assert uniform.verdict == Verdict(AGREES)
+    assert uniform.gap == pytest.approx(7.0 - np.mean(runs))  # the best three labels earn 7
+    assert (guided.published, guided.published_error) == (3.701, 0.129)
+    assert guided.verdict == Verdict(DIFFERS, HEURISTIC_REASONS["guided"])
+    assert guided.ours.improvement == 1.0
+    assert guided.gap == pytest.approx(-1.0)
+    assert (terminal.published, terminal.published_error, terminal.verdict) == (None, None, None)
+    assert terminal.ours.improvement == 0.75
+    assert (terminal.world, terminal.labels, terminal.strategy) == ("Graph", 3, "terminal")
+    assert (terminal.setting, terminal.metric, terminal.gap) == ("uds", "return", pytest.approx(7.0 - 3.2))
+
+
+def test_our_error_counts_beside_the_published_one():
+    def outcome(runs):
+        (row,) = compare_budgets(swept("uniform", runs), published_heuristics("uds"))
+        return row.verdict.outcome
+
+    assert outcome([2.0] * 4) == DIFFERS  # 0.949 away from the published mean, whose error is 0.137
+    assert outcome([1.0, 3.0, 1.0, 3.0]) == AGREES  # the same mean with an error of 0.577
+
+
+def test_budgets_without_a_published_table():
+    (row,) = compare_budgets(swept("uniform", [3.0], variant="expert 0.5", learner=None))
+    assert (row.published, row.verdict, row.setting) == (None, None, "expert 0.5")
+    assert row.gap == pytest.approx(best_return("Graph", "uds", 3) - 3.0)
+    (row,) = compare_budgets(
+        [result([{"labels": 3, "return": 3.0}], variant="v", problem={"dataset_size": 5})], published_heuristics("uds")
+    )
+    assert row.gap == pytest.approx(best_return("Graph", "uds", 3) - 3.0)
+
+
+def test_the_baseline_is_uniform_of_the_same_world_variant_and_budget():
+    results = [
+        *swept("uniform", [1.0], variant="other"),
+        *swept("uniform", [1.0], labels=6),
+        *swept("uniform", [1.0], world="Tree"),
+        *swept("guided", [2.0]),
+    ]
+    assert [row.ours.improvement for row in compare_budgets(results)] == [None] * 4
+
+
+def test_the_gap_is_that_of_the_learner():
+    (row,) = compare_budgets(swept("uniform", [1.0], "CliffWalk", "adapted", "adapted", 12))
+    assert row.gap == pytest.approx(best_return("CliffWalk", "adapted", 12) - 1.0)
+    assert best_return("CliffWalk", "adapted", 12) != best_return("CliffWalk", "uds", 12)
+
+
+@pytest.mark.parametrize(
+    ("world", "strategy", "labels", "reason"),
+    [
+        ("Tree", "uniform", 27, MORE_LABELS),
+        ("Tree", "guided", 27, MORE_LABELS),
+        ("Tree", "uniform", 21, "unexplained"),
+        ("CliffWalk", "visitation-on-policy", 33, HEURISTIC_REASONS["visitation-on-policy"]),
+    ],
+)
+def test_reasons_of_heuristics(world, strategy, labels, reason):
+    (row,) = compare_budgets(swept(strategy, [-999.0], world, labels=labels), published_heuristics("uds"))
+    assert row.verdict == Verdict(DIFFERS, reason)
+
+
+def test_a_published_mean_over_seeds_may_exceed_the_range_by_its_error():
+    (row,) = compare_budgets(swept("uniform", [8.0]), {("Graph", "uds", "uniform", 3): PublishedMean(8.2, 0.1)})
+    assert row.verdict.outcome == AGREES
+    (row,) = compare_budgets(swept("uniform", [8.0]), {("Graph", "uds", "uniform", 3): PublishedMean(8.4, 0.1)})
+    assert row.verdict == Verdict(IMPOSSIBLE, "the world allows -8.000 to 8.000")
+
+
+def searched(strategy, records, world="Graph", learner="uds"):
+    return [result([record], world, strategy, seed, learner=learner) for seed, record in enumerate(records)]
+
+
+def test_searches_are_set_beside_train_and_test_scores():
+    records = [{"labels": 3, "train": 5.3, "test": [3.0, 3.1, 3.2, 2.9, 2.8], "noise": 0.01}]
+    train, test = compare_searches(searched("brute-force", records, learner="adapted"), "trained_adapted")
+    assert (train.metric, train.published, train.published_error) == ("train", 5.337, None)
+    assert (test.metric, test.published, test.published_error) == ("test", 3.032, 0.213)
+    assert train.ours.mean == 5.3
+    assert test.ours.mean == pytest.approx(3.0)
+    assert train.gap == pytest.approx(best_return("Graph", "adapted", 3) - 5.3)
+    assert test.gap is None
+    assert train.verdict == Verdict(AGREES)  # |5.337 - 5.3| < 4 * 0.01 + 0.0005
+    assert test.verdict == Verdict(AGREES)
+    assert (train.note, train.setting, train.labels, train.strategy, train.world) == ("", "", 3, "brute-force", "Graph")
+
+
+def test_the_noise_of_one_run_stands_for_all():
+    def outcome(*noises):
+        records = [{"labels": 3, "train": 5.3, "test": [3.0], **({"noise": n} if n else {})} for n in noises]
+        (train, _) = compare_searches(searched("sequential-greedy", records, learner="adapted"), "trained_adapted")
+        return train.verdict.outcome
+
+    assert outcome(0.01) == outcome(0.01, None) == AGREES
+    assert outcome(0.005) == outcome(None) == DIFFERS
+    assert outcome(0.018, 0.001) == AGREES  # the mean of the two is 0.0095
+
+
+def test_a_deterministic_search_is_judged_by_noise_and_a_stochastic_one_by_its_runs():
+    spread = [{"labels": 3, "train": value, "test": [value]} for value in (5.0, 5.5)]
+    judged = {
+        strategy: compare_searches(searched(strategy, spread, learner="adapted"), "trained_adapted")[0].verdict.outcome
+        for strategy in ("brute-force", "es-200")
+    }
+    assert judged == {"brute-force": DIFFERS, "es-200": AGREES}
+
+
+def test_a_search_that_was_not_published():
+    records = [{"labels": 3, "train": 7.0, "test": [7.0]}]
+    for strategy in ("swap-search", "no such strategy"):
+        train, test = compare_searches(searched(strategy, records), "trained_uds")
+        assert (train.published, train.published_error, train.verdict) == (None, None, None)
+        assert (test.published, test.published_error, test.verdict) == (None, None, None)
+    train, test = compare_searches(searched("guided", records), "trained_uds")
+    assert (train.published, test.published) == (3.701, None)
+    assert train.verdict == Verdict(DIFFERS, SEARCH_REASONS["guided"])
+    assert test.verdict is None
+
+
+def test_what_was_not_enumerated_is_named_and_has_no_number():
+    note = [{"labels": 12, "note": "not enumerated", "why": "too many sets"}]
+    train, test = compare_searches(searched("brute-force", note, "CliffWalk"), "trained_uds")
+    assert train.ours is None
+    assert train.gap is None
+    assert (train.world, train.labels, train.strategy) == ("CliffWalk", 12, "brute-force")
+    assert train.note == train.verdict.outcome == NOT_ENUMERATED
+    assert train.verdict.reason == f"best known {best_return('CliffWalk', 'uds', 12):.3f} by exact"
+    assert (train.published, train.published_error) == (-84.016, None)
+    assert (train.metric, test.metric) == ("train", "test")
+    assert (test.published, test.published_error) == (-83.986, 0.001)
+    assert train.judged is None
+    train, _ = compare_searches(searched("exact", note, "CliffWalk"), "trained_uds")
+    assert train.published is None
+
+
+def test_the_table_of_populations_has_its_own_budgets():
+    records = [{"labels": 15, "train": 1.0, "test": [1.0]}]
+    train, _ = compare_searches(searched("es-10x5", records, "TwoRoomsTrap"), "es_population_ablation")
+    assert train.published == 1.0
+    train, _ = compare_searches(searched("es-3x20", records, "TwoRoomsTrap"), "es_iterations_ablation")
+    assert train.published is None
+
+
+def test_nothing_searched():
+    assert compare_searches([], "trained_uds") == []
+
+
+@pytest.mark.parametrize(
+    ("world", "strategy", "gap", "reason"),
+    [
+        ("CliffWalk", "sequential-greedy", 1.01, PLATEAU),
+        ("CliffWalk", "sequential-greedy", 1.0, "unexplained"),
+        ("CliffWalk", "es-50", 50.0, "unexplained"),
+        ("Graph", "sequential-greedy", 50.0, "unexplained"),
+        ("FrozenLake", "sequential-greedy", 50.0, NOISY),
+        ("FrozenLake", "es-200", 0.0, NOISY),
+        ("FrozenLake", "guided", 0.0, SEARCH_REASONS["guided"]),
+        ("Graph", "brute-force", 0.0, SEARCH_REASONS["brute-force"]),
+    ],
+)
+def test_reasons_of_searches(world, strategy, gap, reason):
+    assert search_reason(world, strategy, gap) == reason
+
+
+def test_the_plateau_is_seen_in_the_training_score_of_both_rows():
+    best = best_return("CliffWalk", "uds", 12)
+    records = [{"labels": 12, "train": best - 5, "test": [best - 9, best - 7]}]
+    rows = compare_searches(searched("sequential-greedy", records, "CliffWalk"), "trained_uds")
+    assert [row.verdict for row in rows] == [Verdict(DIFFERS, PLATEAU)] * 2
+    assert [row.ours.mean for row in rows] == [best - 5, best - 8]
+
+
+def played(strategy, returns, variant="paper", labels="15 %", metric="return"):
+    return [
+        result([{"labels": labels, metric: value}], "Breakout", strategy, seed, variant=variant)
+        for seed, value in enumerate(returns)
+    ]
+
+
+def test_games_are_set_beside_the_published_metrics_of_their_variant():
+    results = [
+        *played("uniform", [3.0, 5.0]),
+        *played("guided", [7.0, 7.2]),
+        *played("guided", [1.0, 1.2], variant="laptop"),
+        *played("es-1000", [1.0]),
+    ]
+    uniform, guided, laptop, search = compare_game(results, {"paper": published_game("Breakout")}, reason="expert")
+    assert (uniform.published, uniform.verdict, uniform.setting, uniform.metric) == (None, None, "paper", "return")
+    assert (uniform.world, uniform.labels, uniform.gap, uniform.ours.mean) == ("Breakout", "15 %", None, 4.0)
+    assert uniform.strategy == "uniform"
+    assert uniform.ours.improvement is None
+    assert (guided.published, guided.published_error, guided.verdict) == (7.13, 0.11, Verdict(AGREES))
+    assert (guided.ours.mean, guided.ours.improvement, guided.gap) == (7.1, 1.0, None)
+    assert (guided.world, guided.labels, guided.strategy, guided.setting) == ("Breakout", "15 %", "guided", "paper")
+    assert (laptop.setting, laptop.published, laptop.verdict) == ("laptop", None, None)
+    assert laptop.ours.improvement is None
+    assert (search.published, search.published_error) == (17.75, 0.85)
+    assert search.verdict == Verdict(DIFFERS, "expert")
+    assert (
+        compare_game(played("es-1000", [1.0]), {"paper": published_game("Breakout")})[0].verdict.reason == "unexplained"
+    )
+
+
+def test_another_metric_of_a_game():
+    results = played("guided", [7.0], metric="fresh") + played("guided", [1.0])
+    (row,) = compare_game(results, {}, metric="fresh")
+    assert (row.metric, row.ours.mean) == ("fresh", 7.0)
+    (row,) = compare_game(results, {"paper": published_game("Breakout")}, metric="fresh")
+    assert (row.metric, row.published) == ("fresh", 7.13)
+    assert metrics_by_cell(results, "fresh") == {("paper", "guided", "15 %"): [7.0]}
+    assert metrics_by_cell(results, "return") == {("paper", "guided", "15 %"): [1.0]}
+
+
+def test_no_results_of_a_game():
+    assert compare_game([], {}) == []
+
+
+def test_ours_may_agree_with_another_published_row():
+    printed = {"paper": {("guided", "15 %"): PublishedMean(7.0, 0.1)}}
+    others = {("guided", "15 %"): PublishedMean(17.0, 0.1)}
+
+    def verdict(value, otherwise):
+        (row,) = compare_game(played("guided", [value]), printed, reason="expert", otherwise=otherwise)
+        assert (row.published, row.published_error) == (7.0, 0.1)
+        return row.verdict
+
+    swapped = {"paper": (others, "swapped")}
+    assert verdict(7.0, swapped) == Verdict(AGREES)
+    assert verdict(17.0, swapped) == Verdict(DIFFERS, "swapped")
+    assert verdict(30.0, swapped) == Verdict(DIFFERS, "expert")
+    assert verdict(17.0, {"laptop": (others, "swapped")}) == Verdict(DIFFERS, "expert")
+    assert verdict(17.0, None) == Verdict(DIFFERS, "expert")
+
+
+def test_a_game_has_no_smallest_return_below_zero_and_no_largest():
+    ours = np.array([0.1, 0.1])
+    assert judge_game(PublishedMean(-0.1, 0.05), ours, "r").outcome == DIFFERS  # within three of its errors of 0
+    assert judge_game(PublishedMean(-0.2, 0.05), ours, "r") == Verdict(IMPOSSIBLE, "the world allows 0.000 to inf")
+    assert judge_game(PublishedMean(1e9, 0.05), ours, "r") == Verdict(DIFFERS, "r")
+    assert judge_game(PublishedMean(0.2, 0.05), ours, "r").outcome == AGREES
+    assert judge_game(PublishedMean(0.1, None), ours, "r").outcome == AGREES
+    assert judge_game(PublishedMean(0.102, None), ours, "r").outcome == DIFFERS

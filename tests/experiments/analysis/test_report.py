@@ -1,0 +1,91 @@
+"""What the report gathers, says and writes, with studies made up for the test."""
+
+import csv
+
+import pytest
+
+from experiments.analysis import report
+from experiments.analysis.best_known import best_known
+from experiments.analysis.gathering import StudyResults, gather
+from experiments.analysis.headlines import proof_sentence
+from experiments.analysis.report import build, sentences, write_csv
+from experiments.analysis.row_text import CSV_COLUMNS
+from experiments.analysis.verdicts import Verdict
+from experiments.engine.cell import Cell, Result
+from experiments.engine.store import ResultsStore
+from experiments.engine.study import Study
+from tests.experiments.analysis.synthetic_rows import row
+
+
+def study(name, **more):
+    """A study of one cell per seed, whose rows are the returns."""
+
+    def cells(seeds, solver):
+        return [Cell(name, "Graph", "uniform", seed, {"solver": solver}) for seed in range(seeds)]
+
+    def rows(results):
+        verdict = Verdict("agrees") if name.startswith("heuristics") else None
+        return [row(labels=r.cell.seed, mean=r.records[0]["return"], verdict=verdict) for r in results]
+
+    return Study(name, f"{name}: <why>?", cells, lambda cell: [], rows, 3, **more)
+
+
+STUDIES = [study("heuristics-x"), study("other", findings=lambda rows: [f"{len(rows)} rows & more"]), study("not run")]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with ResultsStore(tmp_path / "results.sqlite") as results, results.writing():
+        for one in STUDIES[:2]:
+            results.add(Result(c, [{"return": 1.0 + c.seed}], 2.0) for c in one.cells(5, "exact"))
+        results.add(Result(c, [{"return": 99.0}], 2.0) for c in STUDIES[2].cells(3, "sampled"))
+        yield results
+
+
+def test_studies_with_results_of_the_exact_solver_are_gathered(store):
+    found = gather(store, STUDIES)
+    assert [(one.study.name, len(one.results), len(one.rows)) for one in found] == [
+        ("heuristics-x", 3, 3),
+        ("other", 3, 3),
+    ]
+    assert [r.ours.mean for r in found[0].rows] == [1.0, 2.0, 3.0]
+    assert [len(one.rows) for one in gather(store, STUDIES, 5)] == [5, 5]
+
+
+def test_sentences_say_what_the_rows_say(store):
+    assert sentences(iter(gather(store, STUDIES))) == [
+        "3 of 3 published metrics of uniform, visitation, brute-force, sequential-greedy agree with ours; of all "
+        "strategies 3 of 3.",
+        proof_sentence(best_known()),
+        "heuristics-x: best on average over the budgets: Graph uniform (2.00)",
+        "other: 3 rows & more",
+    ]
+
+
+def test_the_csv_file_has_one_line_per_row(tmp_path):
+    path = tmp_path / "deep" / "er" / "rows.csv"
+    one = StudyResults(STUDIES[0], [], [row(mean=1.5, verdict=Verdict("differs", 'a, "b"'))])
+    for _ in range(2):  # the folder may exist
+        write_csv([one, one], path)
+    assert path.read_bytes().count(b"\r\n") == 3
+    with path.open(newline="") as file:
+        header, *lines = csv.reader(file)
+    assert header == ["study", *CSV_COLUMNS]
+    assert lines[0] == lines[1]
+    assert lines[0][:6] + lines[0][-1:] == ["heuristics-x", "Graph", "", "3", "uniform", "return", 'differs: a, "b"']
+
+
+def test_a_report_is_written_whole(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "find_studies", lambda: {one.name: one for one in STUDIES})
+    pages = []
+    monkeypatch.setattr(report, "render", lambda *content: pages.append(content) or "Tree ± page")
+    rows = tmp_path / "rows.csv"
+    counts = build(store, tmp_path / "deep" / "report.html", seeds=2, csv_path=rows)
+    assert counts == {"heuristics-x": {"agrees": 2}, "other": {}}
+    assert (tmp_path / "deep" / "report.html").read_text(encoding="utf-8") == "Tree ± page"
+    assert len(rows.read_text().splitlines()) == 5
+    ((found, said),) = pages
+    assert [one.study.name for one in found] == ["heuristics-x", "other"]
+    assert said == sentences(found)
+    counts = build(store, tmp_path / "report.html")
+    assert counts == {"heuristics-x": {"agrees": 3}, "other": {}}

@@ -1,0 +1,115 @@
+"""The report as a page: what it contains, and how it looks in a browser of a laptop's width."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from experiments.analysis.figures import new_figure
+from experiments.analysis.gathering import StudyResults
+from experiments.analysis.report_page import render
+from experiments.analysis.row_text import csv_cells
+from experiments.analysis.verdicts import Verdict
+from experiments.engine.cell import Cell, Result
+from experiments.engine.study import Study
+from experiments.protocol.budgets import WORLDS
+from tests.experiments.analysis.committed_rows import PATH, committed_rows
+from tests.experiments.analysis.synthetic_rows import row
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WIDTH = 1280
+
+
+def figure(results):
+    drawn = new_figure(6, 3)
+    drawn.add_subplot().plot([0, 1], [1, 2])
+    return {"A <figure> & more": drawn, "Another": drawn}
+
+
+def study_results(name, rows, records=(), **more):
+    study = Study(name, "Why <not>?", lambda seeds, solver: [], lambda cell: [], lambda results: rows, **more)
+    cell = Cell(name, "Graph", "guided", 0)
+    return StudyResults(study, [Result(cell, list(records), 90.0)] * 2, rows)
+
+
+def test_the_page():
+    rows = [row(mean=1.5, verdict=Verdict("differs", "a < b & c"), published=2.0, published_error=0.25), row(labels=6)]
+    labelled = {"labels": 15, "ids": list(range(15))}
+    found = [
+        study_results("heuristics-uds", rows, [labelled], figures=figure),
+        study_results("other", [row(mean=1.0)]),
+    ]
+    page = render(found, ["one & only <finding>"])
+    assert "<li>one &amp; only &lt;finding&gt;</li>" in page
+    assert "<p>Why &lt;not&gt;?</p>" in page
+    assert "<figcaption>A &lt;figure&gt; &amp; more</figcaption>" in page
+    assert page.count('aria-label="A &lt;figure&gt; &amp; more"') == 1
+    assert '<tr class="differs"><td>Graph</td><td>3</td><td>uniform</td>' in page
+    assert "<td>1.500 ± 0.000</td><td>2.000 ± 0.250</td>" in page
+    assert '<td class="words verdict">differs: a &lt; b &amp; c</td>' in page
+    assert "differs: 1. 2 cells, 180 s of computing." in page
+    assert "nothing was published. 2 cells" in page
+    assert "4 cells, 6.0 minutes of computing" in page
+    assert page.count("<svg ") == 3  # two of the study, and what guided labels in Graph
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert {"findings", "heuristics-uds", "other", "how", *(f"world-{world}" for world in WORLDS)} <= set(ids)
+    assert not re.search(r'(src|href)="https?://', re.sub(r'xmlns[^"]*"[^"]*"', "", page))
+    assert page.startswith("<!doctype html>")
+
+
+def test_rows_of_the_committed_results_are_read_without_loss():
+    lines = [line for name, rows in committed_rows().items() for line in ([name, *csv_cells(r)] for r in rows)]
+    assert [",".join(line) for line in lines[:700]] == [
+        line.replace('"', "") for line in PATH.read_text().splitlines()[1:701]
+    ]
+
+
+CHECK = """<script>
+  const wide = [...document.querySelectorAll(".scroll")].filter(box => box.scrollWidth > box.clientWidth);
+  const verdicts = [...document.querySelectorAll("td.verdict")];
+  const hidden = verdicts.filter(cell => cell.getBoundingClientRect().right > innerWidth);
+  const clipped = [...document.querySelectorAll("td")].filter(cell => cell.scrollWidth > cell.clientWidth + 1);
+  const table = document.querySelector("#heuristics-uds table"), heads = [...table.tHead.rows[0].cells];
+  const at = heads.findIndex(cell => cell.textContent === "ours"), head = heads[at];
+  const column = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[at].textContent));
+  head.querySelector("button").click(); const up = column();
+  head.querySelector("button").click(); const down = column();
+  document.body.dataset.result = JSON.stringify({
+    sorted: up.every((v, i) => !i || up[i - 1] <= v) && down.every((v, i) => !i || down[i - 1] >= v),
+    aria: head.getAttribute("aria-sort"), tables: document.querySelectorAll("table.sortable").length, rows: up.length,
+    wide: wide.map(box => box.closest("section").id), hidden: hidden.length, clipped: clipped.length,
+    page: document.documentElement.scrollWidth, viewport: innerWidth, verdicts: verdicts.length,
+    figures: [...document.querySelectorAll("figure svg")].filter(svg => svg.clientHeight > 20).length});
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_the_page_on_a_laptop(tmp_path):
+    """No column is clipped, verdicts are in view without scrolling, a click sorts, and the console stays silent."""
+    committed = committed_rows()
+    drawn = {"heuristics-uds": {"figures": figure}}
+    found = [study_results(name, rows[:400], **drawn.get(name, {})) for name, rows in committed.items()]
+    text = render(found, ["A finding"])
+    catch = "<script>window.onerror = (message) => { document.body.dataset.error = message; };</script>"
+    page = tmp_path / "report.html"
+    page.write_text(text.replace("<head>", f"<head>{catch}").replace("</body>", f"{CHECK}</body>"))
+    flags = [
+        *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+        *("--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"),
+        *(f"--window-size={WIDTH},800", "--dump-dom", page.as_uri()),
+    ]
+    printed = subprocess.run([CHROMIUM, *flags], capture_output=True, text=True, timeout=120, check=True)
+    body = re.search(r"<body[^>]*>", printed.stdout).group(0)
+    assert "data-error" not in body
+    assert "CONSOLE" not in printed.stderr
+    result = json.loads(re.search(r'data-result="([^"]*)"', body).group(1).replace("&quot;", '"'))
+    assert result["viewport"] <= WIDTH
+    assert result["page"] <= result["viewport"]
+    assert (result["wide"], result["hidden"], result["clipped"]) == ([], 0, 0)
+    assert (result["sorted"], result["aria"]) == (True, "descending")
+    assert (result["tables"], result["figures"]) == (len(committed), 2)
+    assert result["rows"] == 210
+    assert result["verdicts"] > 1000
