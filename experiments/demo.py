@@ -94,9 +94,7 @@ def add_to(add: AddCommand) -> None:
         },
     )
     command.add_argument("--seeds", type=int, help=f"episodes per random strategy (default: {SEEDS}; --quick: 2)")
-    command.add_argument(
-        "--budgets", type=int, nargs="+", help=f"numbers of labels (default: {BUDGETS}; --quick: (3, 9))"
-    )
+    command.add_argument("--budgets", type=int, nargs="+", help="numbers of labels (default: 3 9 15; --quick: 3 9)")
     command.add_argument("--only", nargs="+", metavar="STRATEGY", help="play only these strategies")
     command.add_argument("--all", action="store_true", help="play every strategy that trains within seconds")
     command.add_argument("--quick", action="store_true", help="play fewer budgets and episodes")
@@ -108,6 +106,7 @@ def run(options: argparse.Namespace) -> None:
     seeds = check_int("--seeds", (2 if options.quick else SEEDS) if options.seeds is None else options.seeds)
     names = _names(options)
     given = (BUDGETS[:2] if options.quick else BUDGETS) if options.budgets is None else options.budgets
+    options.out.mkdir(parents=True, exist_ok=True)  # fails before the work rather than after it
     with narration(len(names) + 2) as announce:
         announce(f"collecting the dataset of {WORLD}")
         problem = selectenv.make_problem(WORLD)

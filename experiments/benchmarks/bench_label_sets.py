@@ -74,8 +74,8 @@ def bench_label_sets() -> dict[str, float]:
     header = ("world", "states", "sets/s", "floor", "ratio", "x released", "learn us", "evaluate us", "of limit")
     print(table(header, rows))
     print(
-        f"\nof limit: the evaluation's share of {rate / 1e9:.1f} billion multiply-adds per second, the limit of one core on"
-        "\ncached data. x released: speed-up over one call of the released code on one core."
+        f"\nof limit: the evaluation's share of the {rate / 1e9:.1f} billion multiply-adds per second that one core"
+        "\nreaches on cached data. x released: speed-up over one call of the released code on one core."
         f"\nMemory: the peak grew by at most {max(memory):.1f} MiB over {5 * SETS:,} label sets per world."
     )
     return speeds

@@ -41,7 +41,7 @@ def narration(steps: int) -> Iterator[Callable[[str], None]]:
             elif time.monotonic() - began >= HEARTBEAT:
                 print(f"  ... still {current}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
-    heartbeat = threading.Thread(target=repeat, daemon=True)
+    heartbeat = threading.Thread(target=repeat, name="narration", daemon=True)
     heartbeat.start()
     try:
         yield announce

@@ -14,6 +14,7 @@ from experiments.cli.tables import table
 from experiments.protocol.budgets import BUDGETS, WORLDS
 from experiments.training.expert_cards import cards_table, curves
 from selectenv.checks import check_name
+from selectenv.errors import OptionError
 
 SHOWN = ("uniform", "visitation", "guided", "terminal-guided", "sequential-greedy", "es-200", "swap-search")
 """Strategies that `show` draws in tabular worlds."""
@@ -90,6 +91,8 @@ def _best(options: argparse.Namespace) -> None:
             proof = "optimal" if entry["certified"] else f"within {entry['gap']:.3f}"
             ids = ", ".join(map(str, sorted(entry["ids"])))
             rows.append((world, learner, int(labels), f"{entry['return']:.4f}", proof, entry["found_by"], ids))
+    if not rows:
+        raise OptionError(f"no label sets of {options.labels} labels are known; --update searches for them")
     rows.sort(key=lambda row: (WORLDS.index(row[0]), row[1], row[2]))
     print(table(("world", "learner", "labels", "return", "proved", "found by", "states"), rows))
 

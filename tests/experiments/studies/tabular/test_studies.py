@@ -14,6 +14,7 @@ from experiments.analysis.best_known import best_known, budgets_of
 from experiments.analysis.statistics import summarise
 from experiments.analysis.verdicts import judge
 from experiments.cli import main as cli
+from experiments.cli import study_commands
 from experiments.engine.cell import Cell
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, WORLDS
@@ -217,9 +218,9 @@ def test_interrupting_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "run_cells", interrupted)
+    monkeypatch.setattr(study_commands, "run_cells", interrupted)
     assert cli.main(["run", "patterns"]) == 130
-    assert "run the same command to go on" in capsys.readouterr().err
+    assert "repeat the command to resume" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", best_known())
