@@ -4,6 +4,7 @@ import argparse
 import re
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 
 import pytest
 
@@ -76,6 +77,15 @@ def test_lists_name_everything_and_fit_100_columns(what, names, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
     assert [line.split()[0] for line in lines[2:] if not line.startswith(" ")] == list(names)
+
+
+def test_an_extension_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch):
+    broken = EntryPoint("broken", "no_such_module:Thing", agents.AGENTS.group)
+    monkeypatch.setattr(agents.AGENTS, "_found", {"broken": broken})
+    assert cli.main(["list", "agents"]) == 0
+    printed = capsys.readouterr().out
+    assert "uniform" in printed
+    assert "no_such_module" in printed[printed.index("\nbroken ") :]
 
 
 def test_list_means_studies(capsys):
