@@ -1,6 +1,7 @@
 """The command line: first steps, version, help with examples, errors without tracebacks, exit codes."""
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -143,9 +144,9 @@ def test_a_terminated_run_keeps_its_exit_code(monkeypatch):
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():
-    pipe = subprocess.Popen(
-        [sys.executable, "-m", "selectenv", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "selectenv", "list"]
+    pipe = subprocess.Popen(command, env=buffered, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     pipe.stdout.close()
     error = pipe.stderr.read()
     pipe.stderr.close()
