@@ -3,31 +3,47 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: demo test lint bench mutants clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test stress lint format coverage bench mutants clean
 
-demo: .venv/.demo
+help: ## list the targets
+	@echo "Targets (each installs what it needs into .venv at its first use):"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+demo: .venv/.demo ## compare strategies in a small world: a table, two figures, and what they show
 	$(BIN)/python -m experiments.demo
 
-test: .venv/.test
+test: .venv/.test ## run the test suite; WORKERS=1 for one process
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-lint: .venv/.lint
+stress: .venv/.test ## run the test suite with long fault and installation tests at full count
+	SELECTENV_STRESS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+lint: .venv/.lint ## check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: .venv/.bench
+format: .venv/.lint ## format the code and fix what can be fixed automatically
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+coverage: .venv/.test ## run the test suite and list the lines that it does not reach
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered
+
+bench: .venv/.bench ## measure the speed of every part
 	$(BIN)/python -m experiments.benchmarks.bench
 
-mutants: .venv/.mutants
+mutants: .venv/.mutants ## mutation testing of the comparison layer; resumes where it stopped
 	$(BIN)/python -m mutmut run
 	$(BIN)/python -m tests.mutation_score
 
-clean:
-	rm -rf .venv build dist out *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+clean: ## remove the environment, caches and everything that was written
+	rm -rf .venv build dist out mutants *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.%: pyproject.toml
+	@echo "Installing into .venv what '$*' needs; the first time takes a minute or more."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	$(BIN)/python -m pip install --editable '.[$*]'
 	touch $@

@@ -1,4 +1,4 @@
-"""`python -m experiments` is the command line."""
+"""`python -m experiments` runs the command line."""
 
 import sys
 

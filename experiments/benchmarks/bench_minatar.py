@@ -1,4 +1,4 @@
-"""The benchmark of MinAtar worlds: collecting, telling pictures apart, learning, evaluating, and many labels."""
+"""Benchmark of MinAtar worlds: collecting, deduplicating images, learning, evaluating, and many labels."""
 
 import time
 
@@ -21,11 +21,11 @@ SIZE = 1_000_000
 LABELS = 700_000
 EPISODES = 50
 VECTORS = 100
-"""Label sets an iteration of es-1000 tries; it has ten."""
+"""Label sets per iteration of es-1000, which has ten iterations."""
 
 
 def bench_minatar() -> None:
-    """Print what Breakout costs at the paper's scale, and what labels cost in a world of a million states."""
+    """Print the times of Breakout at the paper's scale, and of labels in a world of a million states."""
     world = MinAtarWorld("Breakout")
     expert = load_expert(world)
     spec = play_spec(world, expert_share=0.5, mixture="all", expert=expert, size=SIZE, seed=0)
@@ -43,24 +43,16 @@ def bench_minatar() -> None:
     row("stepping the games alone", _stepping(world), 50_000, "steps/s", more_is_better=True)
     assert data.images is not None
     words = data.images.words[data.state]
-    row(f"telling {SIZE:,} pictures apart", best_of(3, lambda: deduplicate(words)), 0.5, "s")
+    row(f"deduplicating {SIZE:,} images", best_of(3, lambda: deduplicate(words)), 0.5, "s")
     learner, engine = make_learner(), GameReturns(world, data, EPISODES)
     rng = np.random.default_rng(0)
     labels = rng.random(data.n_states) < 0.5
     learner.fit(data, data.all_rewards, labels)
-    row(
-        "one exact learning from labels (UDS)",
-        best_of(3, lambda: learner.fit(data, data.all_rewards, labels)),
-        0.15,
-        "s",
-    )
+    seconds = best_of(3, lambda: learner.fit(data, data.all_rewards, labels))
+    row("one exact fit to labels (UDS)", seconds, 0.15, "s")
     adapted = make_learner("adapted")
-    row(
-        "one exact learning from labels (adapted)",
-        best_of(3, lambda: adapted.fit(data, data.all_rewards, labels)),
-        0.15,
-        "s",
-    )
+    seconds = best_of(3, lambda: adapted.fit(data, data.all_rewards, labels))
+    row("one exact fit to labels (adapted)", seconds, 0.15, "s")
     problem = SelectionProblem(data, learner, Evaluator(engine))
     everything = np.ones(data.n_states, bool)
 
@@ -78,14 +70,14 @@ def bench_minatar() -> None:
 
 
 def _stepping(world: MinAtarWorld) -> float:
-    """Return steps a second of 128 games played at random."""
+    """Return steps per second of 128 games with random actions."""
     games = Games(world, stream_keys(128, 0))
     actions = np.random.default_rng(0).integers(world.n_actions, size=(200, 128))
     return actions.size / best_of(1, lambda: [games.step(row) for row in actions])
 
 
 def _many_labels() -> float:
-    """Return the seconds that so many labels take, refitting every fiftieth of the states: reset, labels, score."""
+    """Return the seconds of one episode of `LABELS` labels, with one refit per 2 % of the states."""
     states = np.arange(SIZE)
     data = selectenv.from_arrays(states, states % 2, states + 1, states % 100 == 99, (states % 100 == 99).astype(float))
     env = RewardSelectionEnv(selectenv.make_problem(dataset=data), LABELS, labels_per_refit=0.02)

@@ -1,6 +1,7 @@
-"""The benchmark of training networks: one update of implicit Q-learning, beside plain PyTorch and bare matrix products.
+"""Benchmark of training networks: one update of implicit Q-learning, beside PyTorch and bare matrix products.
 
-All on one thread, in one run. The bare products are those of a dense update, nothing else: no thresholds, no optimiser.
+Everything runs on one thread. The bare products are the matrix products of a dense update, without activations and
+optimiser.
 """
 
 from typing import Any
@@ -36,7 +37,7 @@ GAMMA = 0.99
 
 
 def bench_networks() -> None:
-    """Print what an update costs in each game, and what a training run costs at both scales."""
+    """Print the time of one update in each game, and of one training run at both scales."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     rows, hours = [], []
@@ -44,22 +45,14 @@ def bench_networks() -> None:
         for game in GAMES:
             data = make_problem(game, learner="iql").dataset
             ours, naive, products = 1e3 * own_seconds(data), 1e3 * naive_seconds(data), 1e3 * product_seconds(data)
-            rows.append(
-                (
-                    game,
-                    f"{ours:.1f}",
-                    f"{naive:.1f}",
-                    f"{naive / ours:.1f}",
-                    f"{products:.1f}",
-                    f"{ours / products:.2f}",
-                )
-            )
+            times = (f"{ours:.1f}", f"{naive:.1f}", f"{naive / ours:.1f}")
+            rows.append((game, *times, f"{products:.1f}", f"{ours / products:.2f}"))
             learning = WORLDS[game].defaults.learning
             hours.append((game, *_run_time(learning.laptop_updates, ours), *_run_time(learning.updates, ours)))
     finally:
         torch.set_num_threads(threads)
     print(f"\nOne update of implicit Q-learning, {Settings().batch} transitions, one thread (ms)\n")
-    print(table(("game", "here", "plain PyTorch", "times faster", "bare products", "of the products"), rows))
+    print(table(("game", "here", "PyTorch", "times faster", "bare products", "of the products"), rows))
     print("\nOne training run\n")
     print(table(("game", "laptop updates", "takes", "paper updates", "takes"), hours))
 
@@ -69,7 +62,7 @@ def _run_time(updates: int, milliseconds: float) -> tuple[str, str]:
 
 
 def own_seconds(data: OfflineDataset) -> float:
-    """Return the seconds of one of our updates."""
+    """Return the seconds of one update of our compiled loop."""
     assert data.images is not None
     patches = find_patches(data.images.words, data.images.shape)
     run = IqlRun(
@@ -81,16 +74,16 @@ def own_seconds(data: OfflineDataset) -> float:
 
 
 def ordinary(data: OfflineDataset) -> Transitions:
-    """Return the transitions with all their rewards."""
+    """Return the transitions with all rewards revealed."""
     assert data.hidden_reward is not None
     return Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
 
 
-class PlainIql:
-    """Implicit Q-learning as one would write it with PyTorch: autograd, one Adam a network."""
+class TorchIql:
+    """Implicit Q-learning in idiomatic PyTorch: autograd and one Adam optimiser per network."""
 
     def __init__(self, channels: int, n_actions: int, settings: Settings) -> None:
-        """Build fresh networks."""
+        """Initialise the networks."""
         self.first, self.second = SmallCnn(channels, n_actions), SmallCnn(channels, n_actions)
         self.value = SmallCnn(channels, 1)
         self.targets = SmallCnn(channels, n_actions), SmallCnn(channels, n_actions)
@@ -102,7 +95,7 @@ class PlainIql:
         ]
 
     def update(self, states: Any, actions: Any, rewards: Any, following: Any, goes_on: Any) -> tuple[float, float]:
-        """Make one update on a batch of tensors; return the loss of the value, and of both action values together."""
+        """Make one update on a batch of tensors; return the value loss and the sum of both action-value losses."""
         column = actions[:, None]
         with torch.no_grad():
             goal = rewards + GAMMA * goes_on * self.value(following)[:, 0]
@@ -127,7 +120,7 @@ class PlainIql:
 
 
 def tensors(data: OfflineDataset, chosen: IntArray) -> tuple[Any, ...]:
-    """Return a batch of transitions as `PlainIql` wants it."""
+    """Return a batch of transitions as `TorchIql.update` takes it."""
     assert data.images is not None
     assert data.hidden_reward is not None
     following = data.next_state[chosen].astype(np.int64)
@@ -141,17 +134,17 @@ def tensors(data: OfflineDataset, chosen: IntArray) -> tuple[Any, ...]:
 
 
 def naive_seconds(data: OfflineDataset, updates: int = 40) -> float:
-    """Return the seconds of one update in plain PyTorch, batches made beforehand."""
+    """Return the seconds of one update in PyTorch, on batches prepared beforehand."""
     assert data.images is not None
-    plain = PlainIql(data.images.shape[2], data.n_actions, Settings())
+    reference = TorchIql(data.images.shape[2], data.n_actions, Settings())
     rng = np.random.default_rng(0)
     batches = [tensors(data, rng.integers(len(data), size=Settings().batch)) for _ in range(updates)]
-    plain.update(*batches[0])
-    return best_of(3, lambda: [plain.update(*batch) for batch in batches]) / updates
+    reference.update(*batches[0])
+    return best_of(3, lambda: [reference.update(*batch) for batch in batches]) / updates
 
 
 def product_seconds(data: OfflineDataset, times: int = 20) -> float:
-    """Return the seconds of the matrix products in a dense update: six ways forwards, three back."""
+    """Return the seconds of the matrix products of a dense update: six forward passes and three backward passes."""
     assert data.images is not None
     inner, cells = (SIDE - 2) ** 2, 9 * data.images.shape[2]
     size = Settings().batch

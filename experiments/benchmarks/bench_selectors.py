@@ -1,4 +1,4 @@
-"""The benchmark of learned selectors: what a label costs, and training steps a second with the environment's share."""
+"""Benchmark of learned selectors: the time of one label, training steps per second, and the environment's share."""
 
 import time
 from typing import Any
@@ -14,23 +14,23 @@ from experiments.cli.tables import table
 STEPS = 4096
 ROUNDS = 40
 LIMIT = 1.0
-"""Milliseconds that labelling one state may cost."""
+"""Milliseconds that one label may take."""
 
 
 class Timed(gym.Wrapper[Any, Any, Any, Any]):
-    """Counts the seconds that an environment takes."""
+    """Sums the seconds that are spent inside an environment."""
 
     seconds = 0.0
 
     def reset(self, **options: Any) -> Any:
-        """Start an episode."""
+        """Start an episode, timed."""
         began = time.perf_counter()
         found = self.env.reset(**options)
         self.seconds += time.perf_counter() - began
         return found
 
     def step(self, action: Any) -> Any:
-        """Label."""
+        """Take a step, timed."""
         began = time.perf_counter()
         found = self.env.step(action)
         self.seconds += time.perf_counter() - began
@@ -38,7 +38,7 @@ class Timed(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def bench_labels() -> None:
-    """Print what one label of the shipped selector costs."""
+    """Print the time of one label of the shipped selector."""
     rows = []
     for world in ("Graph", "TwoRooms", "CliffWalk"):
         env = selectenv.make_env(world, budget=10)
@@ -52,7 +52,7 @@ def bench_labels() -> None:
 
 
 def bench_training() -> None:
-    """Print training steps a second on Tree, and where the time goes."""
+    """Print training steps per second on Tree, and where the time is spent."""
     rows = []
     for name in ("maskable-ppo", "ppo", "dqn"):
         agent = agents.make(name)
@@ -66,11 +66,11 @@ def bench_training() -> None:
         share = (sum(env.seconds for env in envs) - before) / total
         rows.append((name, f"{STEPS / total:,.0f}", f"{100 * share:.0f} %", f"{100 * (1 - share):.0f} %"))
     print(f"\nTraining on Tree, 9 labels, {STEPS:,} steps, 4 environments\n")
-    print(table(("agent", "steps/s", "environment", "figures, network, SB3"), rows))
+    print(table(("agent", "steps/s", "environment", "features, network, SB3"), rows))
 
 
 def bench_decisions() -> None:
-    """Print decisions a second of `train-selector`."""
+    """Print decisions per second of `selectenv train-selector`."""
     from experiments.training.selector_training import SIDE_BY_SIDE, SelectorSettings, SelectorTraining
 
     run = SelectorTraining(SelectorSettings(), 0)
@@ -81,12 +81,12 @@ def bench_decisions() -> None:
         run.advance()
     each = (time.perf_counter() - began) / (ROUNDS * SIDE_BY_SIDE)
     print(
-        f"\ntrain-selector: {1 / each:,.0f} decisions a second; the teacher tries every label at each, in random worlds"
+        f"\ntrain-selector: {1 / each:,.0f} decisions per second in random worlds; the teacher tries all labels at each"
     )
 
 
 def bench_selectors() -> None:
-    """Run everything."""
+    """Run all benchmarks of selectors."""
     bench_labels()
     bench_training()
     bench_decisions()

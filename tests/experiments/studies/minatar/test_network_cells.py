@@ -7,6 +7,7 @@ import pytest
 
 from experiments.analysis.tensorboard_log import TensorBoardLog
 from experiments.cli import main as cli
+from experiments.cli import study_commands
 from experiments.engine.cell import Result
 from experiments.engine.store import ResultsStore
 from experiments.studies import find_studies
@@ -215,7 +216,7 @@ def test_ranks_are_spearmans():
 
 def test_the_command_says_the_cost_first(tmp_path, capsys, monkeypatch):
     study = STUDIES["minatar-heuristics"]
-    monkeypatch.setattr(cli, "run_cells", lambda cells, *_, **__: len(cells))
+    monkeypatch.setattr(study_commands, "run_cells", lambda cells, *_, **__: len(cells))
     options = ["run", study.name, "--results", str(tmp_path / "r.sqlite"), "--seeds", "1"]
     assert cli.main(options) == 0
     cells = laptop(study)
@@ -227,7 +228,9 @@ def test_the_command_says_the_cost_first(tmp_path, capsys, monkeypatch):
 
 def test_all_leaves_out_what_takes_hours(tmp_path, capsys, monkeypatch):
     ran = []
-    monkeypatch.setattr(cli, "run_cells", lambda cells, *_, **options: ran.append(options["title"]) or len(cells))
+    monkeypatch.setattr(
+        study_commands, "run_cells", lambda cells, *_, **options: ran.append(options["title"]) or len(cells)
+    )
     assert cli.main(["run", "all", "--results", str(tmp_path / "r.sqlite")]) == 0
     assert "minatar-heuristics: NOT RUN, it takes about" in capsys.readouterr().out
     assert set(ran) == set(find_studies()) - set(STUDIES)

@@ -11,6 +11,7 @@ import experiments.studies.tabular.combinations as combinations
 from experiments.analysis.best_known import best_known
 from experiments.analysis.verdicts import allowed_returns
 from experiments.cli import main as cli
+from experiments.cli import study_commands
 from experiments.engine.cell import Cell
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, WORLDS, all_budgets
@@ -166,9 +167,9 @@ def test_interrupting_says_how_to_go_on(monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "run_cells", interrupted)
+    monkeypatch.setattr(study_commands, "run_cells", interrupted)
     assert cli.main(["run", "patterns"]) == 130
-    assert "run the same command to go on" in capsys.readouterr().err
+    assert "repeat the command to resume" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", best_known())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import selectenv
-from experiments.benchmarks.bench_networks import PlainIql, ordinary, tensors
+from experiments.benchmarks.bench_networks import TorchIql, ordinary, tensors
 from experiments.training.small_cnn import SmallCnn, to_tensor
 from selectenv.kernels.network.backprop import Adam, adam_step, backward, follow, forward, new_pass
 from selectenv.kernels.network.cnn import Layers, outputs, split
@@ -150,7 +150,7 @@ def test_updates_are_those_of_plain_pytorch(game):
     torch.manual_seed(1)
     data = selectenv.make_problem(game, **GAME).dataset
     setting, channels = Settings(batch=64), data.pictures.shape[2]
-    plain = PlainIql(channels, data.n_actions, setting)
+    plain = TorchIql(channels, data.n_actions, setting)
     patches = find_patches(data.pictures.words, data.pictures.shape)
     run = IqlRun(ordinary(data), patches, channels, data.n_actions, 0.99, setting, np.random.default_rng(0))
     theirs = [plain.first, plain.second, plain.value, *plain.targets]

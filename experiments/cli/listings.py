@@ -1,0 +1,91 @@
+"""What `selectenv list` prints: studies, worlds, agents and learners, with those of installed extensions."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import selectenv
+from agents import AGENTS
+from experiments.cli.tables import WIDTH, table
+from experiments.studies import find_studies
+from selectenv.errors import ExtensionError
+from selectenv.learners import LEARNERS
+from selectenv.worlds import GAMES, WORLDS
+
+BUILT_IN = {
+    "uds": "Q-learning on a table; the rewards of unlabelled states are imputed (UDS).",
+    "adapted": "Q-learning on a table at labelled states; elsewhere it imitates the data (adapted rule).",
+    "iql": "Implicit Q-learning with a network; the rewards of unlabelled states are imputed (UDS).",
+    "iql-adapted": "Implicit Q-learning with a network on labelled states; elsewhere it imitates the data.",
+    "bc": "Behaviour cloning with a network: ignores the labels, samples actions.",
+    "bc-greedy": "Behaviour cloning with a network: ignores the labels, takes the most likely action.",
+}
+"""What the learners of this package do; those of extensions show their options."""
+
+
+def list_studies() -> str:
+    """Return one line per study: its name and the question that it answers."""
+    rows = [(study.name, study.question.strip().split("\n\n")[0]) for study in find_studies().values()]
+    return table(("study", "question"), rows, WIDTH)
+
+
+def list_worlds() -> str:
+    """Return one line per world: its name, its environment id, its default learner and what it is."""
+
+    def describe(name: str) -> tuple[str, str]:
+        row = WORLDS[name]
+        return row.defaults.learner, _world_summary(name, row.make)
+
+    rows = [(name, selectenv.env_id(name), *_described(name, describe)) for name in WORLDS]
+    return table(("world", "environment", "learner", "description"), rows, WIDTH)
+
+
+def list_agents() -> str:
+    """Return one line per strategy: its name, when it asks the evaluator, and its first sentence."""
+
+    def describe(name: str) -> tuple[str, str]:
+        kind = AGENTS[name].kind
+        return kind.taxonomy.evaluator, _summary(kind)
+
+    return table(("agent", "asks evaluator", "description"), [(n, *_described(n, describe)) for n in AGENTS], WIDTH)
+
+
+def list_learners() -> str:
+    """Return one line per learner: its name, its own options and what it does."""
+
+    def describe(name: str) -> tuple[str, str]:
+        return ", ".join(LEARNERS[name].parameters), BUILT_IN.get(name, "")
+
+    return table(("learner", "own options", "description"), [(n, *_described(n, describe)) for n in LEARNERS], WIDTH)
+
+
+def _described(name: str, describe: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
+    """Return a property and a description; an extension that cannot be loaded is described by its error."""
+    try:
+        return describe(name)
+    except ExtensionError as error:
+        return "", f"error: {error}"
+
+
+def _world_summary(name: str, make: Callable[..., Any]) -> str:
+    """Return what a world is, as its module ("Name: ...") or the function that makes it says."""
+    if name in GAMES:
+        return f"The MinAtar game {name}."
+    title, _, text = _summary(inspect.getmodule(make)).partition(": ")
+    if title == name:
+        return text[:1].upper() + text[1:]
+    return _summary(make).removeprefix("Return ")
+
+
+def _summary(described: object) -> str:
+    """Return the first line of a docstring."""
+    return (inspect.getdoc(described) or "").split("\n")[0]
+
+
+LISTINGS: dict[str, Callable[[], str]] = {
+    "studies": list_studies,
+    "worlds": list_worlds,
+    "agents": list_agents,
+    "learners": list_learners,
+}
+"""What can be listed, and how."""

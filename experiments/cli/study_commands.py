@@ -1,0 +1,205 @@
+"""The commands around studies: list, run, compare and report."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import selectenv
+from experiments.analysis import report
+from experiments.analysis.headlines import counts_by_strategy
+from experiments.analysis.row import Row
+from experiments.analysis.tensorboard_log import TensorBoardLog
+from experiments.cli.commands import AddCommand
+from experiments.cli.listings import LISTINGS
+from experiments.cli.tables import table
+from experiments.engine.cell import Cell
+from experiments.engine.runner import run_cells
+from experiments.engine.store import DEFAULT_PATH, ResultsStore
+from experiments.engine.study import Study
+from experiments.studies import find_studies
+from selectenv.checks import check_int, check_name
+from selectenv.errors import MissingExtraError, OptionError
+from selectenv.options import SCALES
+
+
+def add_to(add: AddCommand) -> None:
+    """Add the commands to the command line."""
+    command = add(
+        "list",
+        _list,
+        "list the studies, or the worlds, agents or learners, including those of installed extensions",
+        {"list": "the studies and the questions they answer", "list agents": "the strategies by name"},
+    )
+    command.add_argument("what", nargs="?", default="studies", help=f"{', '.join(LISTINGS)} (default: studies)")
+    command = add(
+        "run",
+        _run,
+        "run a study; cells that are already stored are not run again",
+        {
+            "run heuristics-uds --jobs 2": "run one study in two processes",
+            "run all --only Graph/guided": "run one world, or one strategy in it, of all short studies",
+            "run minatar-heuristics --jobs 2": "a long study: it first says how many CPU hours it takes",
+        },
+    )
+    _add_cell_options(command, "name of a study (see `selectenv list`), or all (without those that take hours)")
+    command.add_argument("--jobs", type=int, default=1, help="number of local processes (default: 1)")
+    command.add_argument("--cluster", metavar="ADDRESS", help="address of a Dask scheduler to run on instead")
+    command.add_argument("--tensorboard", type=Path, metavar="DIR", help="log every result for TensorBoard here")
+    command = add(
+        "compare",
+        _compare,
+        "compare the stored results of a study with the published values",
+        {
+            "compare heuristics-uds": "one line per published value, with its verdict",
+            "compare trained-uds --only Tree": "one world only",
+        },
+    )
+    _add_cell_options(command, "name of a study (see `selectenv list`), or all")
+    command = add(
+        "report",
+        _report,
+        "write all stored results, with tables and figures, into one HTML file",
+        {"report": "write out/report.html", "report --csv out/results.csv": "also write every row as CSV"},
+    )
+    _add_results_option(command)
+    command.add_argument("--seeds", type=int, help="number of seeds that were run, if not the study's default")
+    command.add_argument(
+        "--out", type=Path, default=Path("out/report.html"), help="file to write (default: out/report.html)"
+    )
+    command.add_argument("--csv", type=Path, help="also write all rows to this CSV file")
+
+
+def _add_cell_options(command: argparse.ArgumentParser, study_help: str) -> None:
+    """Add the arguments that choose cells of a study."""
+    command.add_argument("study", help=study_help)
+    command.add_argument("--seeds", type=int, help="number of seeds of random strategies (default: the study's own)")
+    command.add_argument("--solver", default="exact", help="exact (default), or sampled: the published learner")
+    command.add_argument("--scale", help="MinAtar: only this scale, laptop or paper (networks default to laptop)")
+    command.add_argument("--only", metavar="WORLD[/STRATEGY]", help="only this world, or this strategy in it")
+    _add_results_option(command)
+
+
+def _add_results_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--results", type=Path, default=DEFAULT_PATH, help=f"results file (default: {DEFAULT_PATH})")
+
+
+def _chosen(name: str) -> list[Study]:
+    studies = find_studies()
+    return list(studies.values()) if name == "all" else [studies[check_name("study", name, [*studies, "all"])]]
+
+
+def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
+    """Return the cells that the options choose."""
+    if check_name("solver", options.solver, ("exact", "sampled")) not in study.solvers:
+        raise OptionError(f"{study.name} has no {options.solver} solver, only {', '.join(study.solvers)}")
+    seeds = study.seeds if options.seeds is None else check_int("--seeds", options.seeds)
+    cells = study.cells(seeds, options.solver)
+    if options.only:
+        world, _, strategy = options.only.partition("/")
+        check_name("world", world, dict.fromkeys([*selectenv.WORLDS, *(cell.world for cell in cells)]))
+        if strategy and options.study != "all":  # with "all", a strategy need not be part of every study
+            check_name("strategy", strategy, sorted({cell.strategy for cell in cells}))
+        cells = [cell for cell in cells if cell.world == world and strategy in ("", cell.strategy)]
+    scales = study.scales if options.scale is None else (check_name("scale", options.scale, SCALES),)
+    if scales is not None:
+        cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "laptop") in scales]
+    return cells
+
+
+def _list(options: argparse.Namespace) -> None:
+    print(LISTINGS[check_name("list", options.what, LISTINGS)]())
+
+
+def _run(options: argparse.Namespace) -> None:
+    check_int("--jobs", options.jobs)
+    watch = TensorBoardLog(options.tensorboard).log if options.tensorboard else None
+    with ResultsStore(options.results) as store:
+        for study in _chosen(options.study):
+            try:
+                cells = _cells(study, options)
+                if study.cpu_hours is not None:
+                    left = store.missing(cells)
+                    if options.study == "all":
+                        hours = study.cpu_hours(left)
+                        print(f"{study.name}: NOT RUN, it takes about {hours:.1f} CPU hours: run it by its name")
+                        continue
+                    print(
+                        f"{study.name}: {len(left)} of {len(cells)} cells to run, about {study.cpu_hours(left):.1f} "
+                        "CPU hours; stop it at any time and repeat the command to resume",
+                        flush=True,
+                    )
+                done = run_cells(
+                    cells,
+                    study.run_cell,
+                    store,
+                    jobs=options.jobs,
+                    cluster=options.cluster,
+                    title=study.name,
+                    watch=watch,
+                )
+            except (MissingExtraError, OptionError) as error:
+                if options.study != "all":
+                    raise
+                print(f"{study.name}: NOT RUN: {error}", file=sys.stderr)
+                continue
+            print(f"{study.name}: {done} cells run, {len(cells) - done} already stored in {options.results}")
+
+
+def _compare(options: argparse.Namespace) -> None:
+    for study in _chosen(options.study):
+        with ResultsStore(options.results) as store:
+            results = store.results(_cells(study, options))
+        if not results:
+            raise OptionError(
+                f"there are no results of {study.name} in {options.results}: run `selectenv run {study.name}`"
+            )
+        rows = study.rows(results)
+        print(f"{study.name}: {study.question.strip()}\n")
+        print(comparison_table(rows))
+        print("\n" + verdict_counts(rows))
+
+
+def _report(options: argparse.Namespace) -> None:
+    seeds = None if options.seeds is None else check_int("--seeds", options.seeds)
+    with ResultsStore(options.results) as store:
+        verdicts = report.build(store, options.out, seeds=seeds, csv_path=options.csv)
+    if not verdicts:
+        raise OptionError(f"there are no results in {options.results}: run `selectenv run all` first")
+    lines = [(name, c["agrees"], c["differs"], c["impossible"]) for name, c in verdicts.items()]
+    print(table(("study", "agrees", "differs", "impossible"), lines))
+    print(f"\nreport: {options.out}")
+
+
+def comparison_table(rows: list[Row]) -> str:
+    """Return our results beside the published values, one line per row."""
+    header = ("world", "setting", "labels", "strategy", "metric", "ours", "+-", "gap", "published", "+-", "verdict")
+    return table(header, [_shown(row) for row in rows])
+
+
+def _shown(row: Row) -> tuple[str, ...]:
+    """Return the cells of one line; values that do not exist are empty."""
+
+    def value(number: float | None) -> str:
+        return "" if number is None else f"{number:.3f}"
+
+    ours = (value(row.ours.mean), value(row.ours.stderr)) if row.ours else (row.note, "")
+    verdict = "" if row.verdict is None else f"{row.verdict.outcome} {row.verdict.reason}".strip()
+    published = (value(row.published), value(row.published_error))
+    return (
+        row.world,
+        row.setting,
+        str(row.labels),
+        row.strategy,
+        row.metric,
+        *ours,
+        value(row.gap),
+        *published,
+        verdict,
+    )
+
+
+def verdict_counts(rows: list[Row]) -> str:
+    """Return how many published values agree with ours, one line per strategy."""
+    counts = counts_by_strategy(rows)
+    lines = [(name, c["agrees"], c["differs"], c["impossible"], c.total()) for name, c in counts.items()]
+    return table(("strategy", "agrees", "differs", "impossible", "published values"), lines)

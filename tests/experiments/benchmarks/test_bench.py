@@ -1,0 +1,66 @@
+"""The benchmarks run, and the reference they compare with is right."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import selectenv
+from experiments.benchmarks import bench_label_sets, bench_minatar, bench_networks, bench_selectors, timing
+from experiments.benchmarks.reference_qlearning import reference_performance
+from experiments.cli import main as cli
+
+
+def test_the_quick_benchmark(monkeypatch, capsys):
+    monkeypatch.setattr(bench_label_sets, "SETS", 500)
+    assert cli.main(["bench", "--quick"]) == 0
+    printed = capsys.readouterr().out
+    for name in selectenv.TABULAR:
+        assert name in printed
+    assert "times faster" in printed
+    assert "with a refit" in printed
+
+
+def test_games(monkeypatch, capsys):
+    monkeypatch.setattr(bench_minatar, "SIZE", 3_000)
+    monkeypatch.setattr(bench_minatar, "LABELS", 2_000)
+    monkeypatch.setattr(bench_minatar, "VECTORS", 3)
+    assert cli.main(["bench", "--minatar"]) == 0
+    printed = capsys.readouterr().out
+    assert "times better" in printed
+    assert "2,000 labels in a world of 3,000 states" in printed
+
+
+def test_selectors(monkeypatch, capsys):
+    monkeypatch.setattr(bench_selectors, "STEPS", 1024)
+    monkeypatch.setattr(bench_selectors, "ROUNDS", 1)
+    assert cli.main(["bench", "--selectors"]) == 0
+    printed = capsys.readouterr().out
+    for part in ("maskable-ppo", "steps/s", "environment", "decisions per second", "TwoRooms"):
+        assert part in printed
+
+
+def test_networks(monkeypatch, capsys):
+    small = selectenv.make_problem("Breakout", dataset_size=3_000, learner="iql")
+    monkeypatch.setattr(bench_networks, "UPDATES", 2)
+    monkeypatch.setattr(bench_networks, "make_problem", lambda *_, **__: small)
+    assert cli.main(["bench", "--networks"]) == 0
+    printed = capsys.readouterr().out
+    assert "times faster" in printed
+    assert "bare products" in printed
+    assert "125,000" in printed
+
+
+def test_the_reference_agrees_with_the_exact_learner():
+    problem = selectenv.make_problem("Graph", dataset_size=20_000)
+    labels = np.zeros(15, bool)
+    labels[[3, 7, 11]] = True
+    sampled = reference_performance(selectenv.TABULAR["Graph"].make(), problem.dataset, labels, passes=10)
+    assert sampled == pytest.approx(problem.performance(labels), abs=0.1)
+
+
+def test_peak_memory(monkeypatch):
+    assert timing.peak_memory() > 10
+    monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
+    assert math.isnan(timing.peak_memory())

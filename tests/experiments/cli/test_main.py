@@ -1,0 +1,162 @@
+"""The command line: first steps, version, help with examples, errors without tracebacks, exit codes."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+import agents
+import selectenv
+from experiments.cli import main as cli
+from experiments.cli import study_commands, world_commands
+from experiments.studies import find_studies
+from selectenv.learners import LEARNERS
+
+
+def commands():
+    (subparsers,) = (a for a in cli.parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return subparsers.choices
+
+
+def test_without_arguments_there_are_three_first_commands(capsys):
+    assert cli.main([]) == 0
+    printed = capsys.readouterr().out
+    lines = [line.split("  ")[1] for line in printed.splitlines() if line.startswith("  selectenv ")]
+    assert len(lines) == 3
+    for line in lines:
+        cli.parser().parse_args(line.split()[1:])  # they exist
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"selectenv {selectenv.__version__}\n"
+
+
+def test_python_m_selectenv_is_the_command_line():
+    done = subprocess.run(
+        [sys.executable, "-m", "selectenv", "best", "Tre"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: unknown world 'Tre'")
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_shows_examples_that_exist(name, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([name, "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: selectenv {name}")
+    examples = re.findall(r"^  selectenv (.*?)   +\S", text.partition("examples:")[2], flags=re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert example.split()[0] == name
+        cli.parser().parse_args(example.split())
+
+
+def test_the_list_of_commands(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    printed = capsys.readouterr().out
+    names = "demo list run compare report show best experts train-expert train-selector tune-guided tune-selector bench"
+    assert list(commands()) == names.split()
+    assert all(f"\n    {name}" in printed for name in commands())
+
+
+@pytest.mark.parametrize(
+    ("what", "names"),
+    [("studies", find_studies()), ("worlds", selectenv.WORLDS), ("agents", agents.AGENTS), ("learners", LEARNERS)],
+)
+def test_lists_name_everything_and_fit_100_columns(what, names, capsys):
+    assert cli.main(["list", what]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[0] for line in lines[2:] if not line.startswith(" ")] == list(names)
+
+
+def test_an_extension_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch):
+    broken = EntryPoint("broken", "no_such_module:Thing", agents.AGENTS.group)
+    monkeypatch.setattr(agents.AGENTS, "_found", {"broken": broken})
+    assert cli.main(["list", "agents"]) == 0
+    printed = capsys.readouterr().out
+    assert "uniform" in printed
+    assert "no_such_module" in printed[printed.index("\nbroken ") :]
+
+
+def test_list_means_studies(capsys):
+    cli.main(["list"])
+    cli.main(["list", "studies"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["list", "world"], "Did you mean 'worlds'"),
+        (["show", "Tree", "--labels", "0"], "out of range"),
+        (["show", "Graph", "--labels", "3", "--strategies", "uniform", "--out", "a-file"], "a-file"),
+        (["best", "Tree", "--labels", "4"], "--update"),
+        (["tune-guided", ":"], "module:function"),
+        (["demo", "--out", "a-file"], "a-file"),
+        (["report", "--results", "."], "."),
+    ],
+)
+def test_errors_have_no_traceback(command, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").write_text("")
+    assert cli.main(command) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_wrong_usage(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["list", "--quick"])
+    assert stop.value.code == 2
+    assert "unrecognized arguments: --quick" in capsys.readouterr().err
+
+
+def test_interrupted(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study_commands, "LISTINGS", {"studies": interrupted})
+    assert cli.main(["list"]) == 130
+    assert "repeat the command to resume" in capsys.readouterr().err
+
+
+def test_a_terminated_run_keeps_its_exit_code(monkeypatch):
+    def terminated():
+        raise SystemExit(143)
+
+    monkeypatch.setattr(study_commands, "LISTINGS", {"studies": terminated})
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["list"])
+    assert stop.value.code == 143
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "selectenv", "list"]
+    pipe = subprocess.Popen(command, env=buffered, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe.stdout.close()
+    error = pipe.stderr.read()
+    pipe.stderr.close()
+    assert (pipe.wait(), error) == (0, "")
+
+
+def test_show_draws_the_strategies(tmp_path, capsys):
+    strategies = ["uniform", "sequential-greedy"]
+    assert cli.main(["show", "Graph", "--labels", "3", "--strategies", *strategies, "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "Graph-3.png").read_bytes()[:4] == b"\x89PNG"
+    printed = capsys.readouterr().out
+    assert [line.split()[0] for line in printed.splitlines()[:2]] == strategies
+    assert all(name in agents.AGENTS for name in (*world_commands.SHOWN, *world_commands.SHOWN_IN_GAMES))
