@@ -1,4 +1,4 @@
-"""A problem source: a new random world with new data at every call, padded to one size."""
+"""Problem source that draws a new random world and new data at every call, padded to a fixed size."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,44 +16,48 @@ from selectenv.options import MIXTURES
 from selectenv.problem import SelectionProblem
 
 SIZES = (3_000, 30_000)
-"""Transitions of a dataset, at least and at most."""
+"""Minimum and maximum number of transitions of a dataset."""
 SHARES = (0.3, 0.8)
-"""Of expert actions in the data."""
+"""Minimum and maximum share of expert actions in the data."""
 TRIES = 100
 WORTHWHILE = 1e-3
-"""What labelling everything must earn more than labelling nothing, as a share of what the world allows."""
+"""Minimum gain of labelling everything over labelling nothing, as a share of the range of returns of the world."""
 
 
 @dataclass(frozen=True)
 class RandomProblems:
-    """Draws worlds in which labels matter; the same generator gives the same problem.
+    """Draws problems in which labels matter; the same generator state gives the same problem.
 
-    The problem has ``padding`` states; those beyond the world's own are never seen in the data and masked. A share of
-    the budget is a share of the states that can be labelled.
+    The problem has ``padding`` states; those that pad the world never occur in the data and are masked. A budget given
+    as a share refers to the states that can be labelled.
     """
 
     padding: int = LARGEST
-    """States of every problem."""
+    """Number of states of every problem."""
     smallest: int = SMALLEST
-    """States of a world at least."""
+    """Minimum number of states of a world."""
     largest: int | None = None
-    """States of a world at most; as many as fit if left out."""
+    """Maximum number of states of a world; defaults to ``padding``."""
     kinds: tuple[str, ...] = tuple(KINDS)
     learner: str = "uds"
 
     def __post_init__(self) -> None:
-        """Refuse sizes and kinds that do not exist."""
+        """Reject invalid sizes, and unknown kinds of worlds and learners."""
         check_int("padding", self.padding, SMALLEST)
         if self.largest is not None and check_int("largest", self.largest, self.smallest) > self.padding:
-            raise OptionError(f"worlds of {self.largest} states do not fit: the padding has {self.padding}")
+            raise OptionError(f"largest must not exceed padding ({self.padding}); got {self.largest}")
         if not self.kinds:
-            raise OptionError(f"at least one kind of world is needed out of {', '.join(KINDS)}")
+            raise OptionError(f"kinds must contain at least one of {', '.join(KINDS)}")
         for kind in self.kinds:
             check_name("kind of world", kind, KINDS)
         check_name("learner", self.learner, ("uds", "adapted"))
 
     def __call__(self, rng: np.random.Generator) -> SelectionProblem:
-        """Return a problem drawn from ``rng``."""
+        """Return a problem drawn with ``rng``.
+
+        Raises:
+            OptionError: labels do not matter in any of the worlds drawn.
+        """
         for _ in range(TRIES):
             world = self._world(rng)
             problem = self._problem(world, rng)
@@ -62,7 +66,7 @@ class RandomProblems:
             )
             if everything - nothing > WORTHWHILE * (world.best_return() - world.worst_return()):
                 return problem.with_calls()
-        raise OptionError(f"{TRIES} random worlds in a row have nothing to learn: allow larger worlds than {self}")
+        raise OptionError(f"labels do not matter in any of {TRIES} random worlds: allow larger worlds than {self}")
 
     def _world(self, rng: np.random.Generator) -> TabularWorld:
         kind = str(rng.choice(self.kinds))

@@ -195,9 +195,13 @@ class Sb3Agent(SelectorAgent):
         """Say what the weights are; options of SB3 that are no plain values are not kept."""
         plain = {name: value for name, value in self.sb3.items() if isinstance(value, str | int | float | None)}
         options = {
-            "steps": self.steps, "hidden": self.hidden, "n_envs": self.n_envs, "normalised": self.normalised,
-            "without": list(self.without), "sb3": plain,
-        }  # fmt: skip
+            "steps": self.steps,
+            "hidden": self.hidden,
+            "n_envs": self.n_envs,
+            "normalised": self.normalised,
+            "without": list(self.without),
+            "sb3": plain,
+        }
         return {"agent": self.name, "options": options, "calls": list(self.training_calls), "features": list(NAMES)}
 
 
@@ -208,8 +212,13 @@ class MaskablePpo(Sb3Agent):
 
     name = "maskable-ppo"
     defaults: ClassVar[dict[str, Any]] = {
-        "n_steps": 256, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3, "gamma": 1.0, "ent_coef": 0.01,
-    }  # fmt: skip
+        "n_steps": 256,
+        "batch_size": 256,
+        "n_epochs": 4,
+        "learning_rate": 1e-3,
+        "gamma": 1.0,
+        "ent_coef": 0.01,
+    }
 
     def _parts(self) -> tuple[Any, Any]:
         from agents.sb3.maskable_policy import MaskablePPO, MaskableScorerPolicy
@@ -251,9 +260,15 @@ class Dqn(Sb3Agent):
 
     name = "dqn"
     defaults: ClassVar[dict[str, Any]] = {
-        "learning_rate": 1e-3, "buffer_size": 20_000, "learning_starts": 500, "batch_size": 64, "gamma": 1.0,
-        "train_freq": 4, "target_update_interval": 500, "exploration_fraction": 0.3,
-    }  # fmt: skip
+        "learning_rate": 1e-3,
+        "buffer_size": 20_000,
+        "learning_starts": 500,
+        "batch_size": 64,
+        "gamma": 1.0,
+        "train_freq": 4,
+        "target_update_interval": 500,
+        "exploration_fraction": 0.3,
+    }
 
     def _parts(self) -> tuple[Any, Any]:
         from stable_baselines3 import DQN

@@ -158,9 +158,14 @@ class Exact(SearchAgent):
         upper = max(performance, -heap[0][0]) if heap else performance
         gap = upper - performance if upper > performance + TOLERANCE else 0.0
         notes = {
-            "certified": gap == 0.0, "gap": gap, "upper_bound": upper, "world_bound": top,
-            "nodes": nodes, "sets": enumerated, "relevant_states": len(items),
-        }  # fmt: skip
+            "certified": gap == 0.0,
+            "gap": gap,
+            "upper_bound": upper,
+            "world_bound": top,
+            "nodes": nodes,
+            "sets": enumerated,
+            "relevant_states": len(items),
+        }
         return SearchResult(task.by_visitation(best), performance, notes)
 
 

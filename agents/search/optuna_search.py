@@ -143,10 +143,19 @@ class OptunaSearch(SearchAgent):
         settings = {**vars(learner), "adapted": learner.rule == "adapted", "rule": None}
         rule = {name: value for name, value in sorted(settings.items()) if isinstance(value, str | int | float)}
         content = [
-            problem.dataset.fingerprint, type(learner).__name__, rule, type(problem.evaluator.engine).__name__,
-            problem.evaluator.discount, task.budget, np.flatnonzero(task.fixed).tolist(), task.seed,
-            self.mode, self.sampler, self.swaps, None if base is None else base.tolist(),
-        ]  # fmt: skip
+            problem.dataset.fingerprint,
+            type(learner).__name__,
+            rule,
+            type(problem.evaluator.engine).__name__,
+            problem.evaluator.discount,
+            task.budget,
+            np.flatnonzero(task.fixed).tolist(),
+            task.seed,
+            self.mode,
+            self.sampler,
+            self.swaps,
+            None if base is None else base.tolist(),
+        ]
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
 
 

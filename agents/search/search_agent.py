@@ -205,13 +205,20 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise SavedAgentError(f"{name!r} is damaged: its content does not match its digest; train and save again")
     ranking, calls = memory.get("ranking"), memory.get("calls")
     sound = (
-        isinstance(ranking, list) and all(is_int(state) or isinstance(state, str) for state in ranking)
-        and len(set(ranking)) == len(ranking) and is_int(memory.get("budget")) and 1 <= memory["budget"] <= len(ranking)
-        and isinstance(calls, list) and len(calls) == 2 and all(is_int(call) and call >= 0 for call in calls)
-        and isinstance(memory.get("options"), dict) and isinstance(memory.get("notes"), dict)
-        and isinstance(memory.get("agent"), str) and is_real(memory.get("performance"))
+        isinstance(ranking, list)
+        and all(is_int(state) or isinstance(state, str) for state in ranking)
+        and len(set(ranking)) == len(ranking)
+        and is_int(memory.get("budget"))
+        and 1 <= memory["budget"] <= len(ranking)
+        and isinstance(calls, list)
+        and len(calls) == 2
+        and all(is_int(call) and call >= 0 for call in calls)
+        and isinstance(memory.get("options"), dict)
+        and isinstance(memory.get("notes"), dict)
+        and isinstance(memory.get("agent"), str)
+        and is_real(memory.get("performance"))
         and {"world", "world_fingerprint"} <= set(memory)
-    )  # fmt: skip
+    )
     if not sound:
         raise SavedAgentError(f"{name!r} is damaged: its entries do not make a ranking")
     return memory

@@ -24,11 +24,16 @@ def cards_table() -> str:
     """Return what every expert earns, and how it was made."""
     rows = [
         (
-            game, name, f"{card['return']:.2f}", f"{card['return_error']:.2f}", card["episodes"],
-            f"{card['steps_trained']:,}", card["command"],
+            game,
+            name,
+            f"{card['return']:.2f}",
+            f"{card['return_error']:.2f}",
+            card["episodes"],
+            f"{card['steps_trained']:,}",
+            card["command"],
         )
         for (game, name), card in shipped_cards().items()
-    ]  # fmt: skip
+    ]
     return table(("game", "expert", "return", "+-", "episodes", "steps", "made by"), rows)
 
 

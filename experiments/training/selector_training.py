@@ -337,9 +337,13 @@ def save_selector(run: SelectorTraining, path: Path) -> None:
     """Write what a selector needs to play: layers and a card."""
     arrays = {k: v.numpy() for k, v in run.average.module.state_dict().items() if not k.startswith("judge")}
     card = {
-        "hidden": run.settings.hidden, "without": list(run.settings.without), "features": list(NAMES), "seed": run.seed,
-        "decisions": run.done, "settings": _plain(run.settings),
-    }  # fmt: skip
+        "hidden": run.settings.hidden,
+        "without": list(run.settings.without),
+        "features": list(NAMES),
+        "seed": run.seed,
+        "decisions": run.done,
+        "settings": _plain(run.settings),
+    }
     save_weights(path, arrays, card)
 
 

@@ -46,9 +46,12 @@ def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
 
     names = ("state", "action", "next_state", "terminated", "truncated", "episode_start", "hidden_reward")
     return OfflineDataset(
-        ids=ids, n_actions=one.n_actions, **{name: joined(name) for name in names}, spec=one.spec,
+        ids=ids,
+        n_actions=one.n_actions,
+        **{name: joined(name) for name in names},
+        spec=one.spec,
         images=Images(words, one.images.shape),
-    )  # fmt: skip
+    )
 
 
 def train_tabular_expert(
@@ -67,9 +70,13 @@ def train_tabular_expert(
     curve = []
     for number in progress(range(rounds), rounds, f"expert of {game}"):
         spec = play_spec(
-            world, expert_share=0.0 if expert is None else 1 - epsilon, mixture="all", expert=expert, size=size,
+            world,
+            expert_share=0.0 if expert is None else 1 - epsilon,
+            mixture="all",
+            expert=expert,
+            size=size,
             seed=seed + number,
-        )  # fmt: skip
+        )
         more = collect_play(world, spec, expert)
         data = more if data is None else merge(data, more)
         fitted = make_learner(unseen="exclude").fit(data, data.all_rewards)

@@ -1,4 +1,4 @@
-"""Datasets from arrays of one's own."""
+"""Construction of datasets from arrays."""
 
 from typing import Any
 
@@ -22,27 +22,27 @@ def from_arrays(
     n_actions: int | None = None,
     world: TabularWorld | None = None,
 ) -> OfflineDataset:
-    """Make a dataset from own arrays, transition by transition in the order they happened.
+    """Make a dataset from arrays with one entry per transition, in the order in which they were observed.
 
-    An episode is also taken to be cut wherever a transition does not go on where the one before it led.
+    An episode is also considered truncated wherever the next transition does not start in the state that was entered.
 
     Args:
         states: [size] id of the state acted in: integers or strings.
         actions: [size] action, 0..n_actions-1.
-        next_states: [size] id of the state entered; of no meaning where the episode ended.
-        ends: [size] whether the transition ended the episode.
-        rewards: [size] optional rewards, hidden until their state is labelled.
-        truncated: [size] optional: whether the episode was cut after the transition.
-        n_actions: number of actions; the world's, or the largest taken plus 1, if left out.
-        world: number the states as this world does, instead of by the unique ids of the data.
+        next_states: [size] id of the state entered; ignored where the episode terminated.
+        ends: [size] whether the transition terminated the episode.
+        rewards: [size] optional rewards, each hidden until its state is labelled.
+        truncated: [size] optional; whether the episode was truncated after the transition.
+        n_actions: number of actions; defaults to that of ``world``, or to the largest action plus 1.
+        world: use the state numbers of this world; by default, states are the sorted unique ids of the data.
 
     Raises:
-        DatasetError: the arrays do not fit together.
-        UnknownStateError: a state that ``world`` has not got.
+        DatasetError: the arrays are not consistent.
+        UnknownStateError: the data contain a state that ``world`` does not have.
     """
     s, following, a = _plain("states", states), _plain("next_states", next_states), _plain("actions", actions)
     if {s.dtype.kind, following.dtype.kind} not in ({"i"}, {"u"}, {"i", "u"}, {"U"}):
-        raise DatasetError(f"state ids must be integers or strings, all alike, not {s.dtype} and {following.dtype}")
+        raise DatasetError(f"state ids must be all integers or all strings, not {s.dtype} and {following.dtype}")
     if a.dtype.kind not in "iu":
         raise DatasetError(f"actions must be integers, not {a.dtype}")
     ended = truth_values("ends", ends, DatasetError)
@@ -81,7 +81,7 @@ def from_arrays(
 
 
 def _plain(name: str, column: ArrayLike) -> NDArray[Any]:
-    """Return a column as an array; one of Python strings becomes an array of strings."""
+    """Return a column as an array; an object array of Python strings becomes a string array."""
     found = as_array(name, column, DatasetError)
     if found.dtype == object and all(isinstance(entry, str) for entry in found.ravel()):
         found = found.astype(str)

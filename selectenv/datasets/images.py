@@ -1,4 +1,4 @@
-"""Image states: packed to bits, told apart by a 64-bit hash, and found again by looking."""
+"""Image states: packed into bits, identified by a 64-bit hash, and verified by comparison."""
 
 from dataclasses import dataclass
 
@@ -10,22 +10,22 @@ from selectenv.kernels.network.packed_images import find_rows, first_mismatch, h
 from selectenv.typing import BoolArray, Int32Array, IntArray, UintArray
 
 SALTS = 8
-"""Hashes to try: two different images of the same hash are a matter of one in ten million million datasets."""
+"""Number of hash functions to try; about one in 10^13 datasets has two different images with the same hash."""
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """The image of each state of a dataset, by its number."""
+    """The image of each state of a dataset, indexed by state number."""
 
     words: UintArray
     """[n, words] packed bits, sorted by hash."""
     shape: tuple[int, ...]
-    """Of one image: rows, columns, channels."""
+    """Shape of one image: rows, columns, channels."""
     salt: int = 0
-    """Which hash tells them apart."""
+    """Salt of the hash function."""
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not hold such images."""
+        """Reject arrays that cannot hold such images."""
         width = -(-int(np.prod(self.shape)) // 64)
         if self.words.dtype != np.uint64 or self.words.ndim != 2 or self.words.shape[1] != width:
             raise DatasetError(f"images of shape {self.shape} need {width} words of 64 bits each")
@@ -42,37 +42,37 @@ class Images:
         return unpack(self.words[numbers], self.shape)
 
     def find(self, ids: IntArray, images: BoolArray) -> Int32Array:
-        """Return the numbers of images [count, *shape], -1 for those that are not among these.
+        """Return the state numbers [count] of images [count, *shape]; -1 for unknown images.
 
         Args:
-            ids: [n] the dataset's ids, which are the hashes.
-            images: what to look for.
+            ids: [n] the ids of the dataset, which are the hashes.
+            images: the images to find.
         """
         return find_rows(pack(images), np.uint64(self.salt), ids, self.words)
 
 
 def deduplicate(words: UintArray) -> tuple[IntArray, Int32Array, UintArray, int]:
-    """Tell rows [rows, words] apart by their hashes, and check that equal hashes are equal rows.
+    """Find the unique rows of ``words`` by hashing, and verify that rows with equal hashes are equal.
 
     Args:
-        words: the rows.
+        words: [rows, words] packed bits.
 
     Returns:
-        The distinct hashes, sorted; the number [rows] of each row among them; the distinct rows; the salt of the hash.
+        The sorted unique hashes; the index [rows] of each row among them; the unique rows; the salt of the hash.
 
     Raises:
-        DatasetError: every hash tried confuses two rows.
+        DatasetError: two different rows have the same hash for every salt.
     """
     for salt in range(SALTS):
         ids, place, number = _distinct(hash_rows(words, np.uint64(salt)))
         known = words[place]
         if first_mismatch(words, number, known) < 0:
             return ids, number, known, salt
-    raise DatasetError(f"{SALTS} different hashes confuse images of this dataset")
+    raise DatasetError(f"two different images of this dataset have the same hash, for each of {SALTS} hash functions")
 
 
 def _distinct(hashes: IntArray) -> tuple[IntArray, IntArray, Int32Array]:
-    """Return distinct values, a place of each, and which of them each entry is."""
+    """Return the sorted unique values, an index of each in ``hashes``, and for each entry the index of its value."""
     order: NDArray[np.intp] = np.argsort(hashes)
     ordered = hashes[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]])

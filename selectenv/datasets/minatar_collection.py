@@ -1,4 +1,4 @@
-"""Collecting data from a MinAtar game with a mixture of its expert and random actions."""
+"""Collection of datasets from a MinAtar game with a mixture of its expert and random actions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +34,7 @@ def size(options: DataOptions) -> int:
 
 
 def collection(world: MinAtarWorld, options: DataOptions) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
-    """Return the spec of the dataset that resolved options ask for, and the function that collects it."""
+    """Return the spec of the dataset described by resolved options, and the function that collects it."""
     assert options.dataset_size is not None
     assert options.expert_share is not None
     assert options.mixture is not None
@@ -54,7 +54,7 @@ def collection(world: MinAtarWorld, options: DataOptions) -> tuple[dict[str, Any
 def play_spec(
     world: MinAtarWorld, *, expert_share: float, mixture: str, expert: Expert | None, size: int, seed: int
 ) -> dict[str, Any]:
-    """Return what a dataset follows from, ready for JSON; the expert may be left out where it has no share."""
+    """Return everything that determines a dataset, ready for JSON; the expert is optional if it is never followed."""
     check_int("dataset_size", size, error=DatasetError)
     check_int("dataset_seed", seed, 0)
     check_real("expert_share", expert_share, "[0, 1]")
@@ -79,7 +79,7 @@ def collect_play(
     """Collect the dataset of a `play_spec` with its expert: the same spec gives the same data.
 
     Raises:
-        ResourceError: too little memory or disk; nothing was started.
+        ResourceError: there is too little memory or disk space; raised before anything is collected.
     """
     require_room(world, spec["size"], to_cache=to_cache)
     identity = [value for key, value in spec.items() if key not in ("world", "seed")]
@@ -95,7 +95,7 @@ def collect_play(
 
 
 def require_room(world: MinAtarWorld, size: int, *, to_cache: bool) -> None:
-    """Raise `ResourceError` unless there is room for so many transitions in memory and, if asked, in the cache."""
+    """Raise `ResourceError` unless ``size`` transitions fit in memory and, with ``to_cache``, on disk."""
     bits = int(np.prod(world.shape))
     image, columns, sorting = 8 * -(-bits // 64), 23, 64
     what = f"collecting {size:,} transitions of {world.name}"
@@ -107,7 +107,7 @@ def require_room(world: MinAtarWorld, size: int, *, to_cache: bool) -> None:
 def _mixed_actions(
     games: Games, expert: Expert | None, share: float, mixture: str, rng: np.random.Generator
 ) -> IntArray:
-    """Draw what each game does next: what the expert would, or any action, or any other one."""
+    """Draw the next action of each game: the expert's, or a random action ("all" or "non-expert")."""
     count, n_actions = len(games), games.world.n_actions
     follow, other = rng.random(count) < share, rng.integers(n_actions, size=count)
     skip = rng.integers(n_actions - 1, size=count)
@@ -116,15 +116,15 @@ def _mixed_actions(
     asked = np.flatnonzero(follow) if mixture == "all" else np.arange(count)
     action = other
     if len(asked):
-        wise = expert.actions(games.images[asked])
+        advised = expert.actions(games.images[asked])
         if mixture == "non-expert":
-            wise = np.where(follow, wise, skip + (skip >= wise))
-        action[asked] = wise
+            advised = np.where(follow, advised, skip + (skip >= advised))
+        action[asked] = advised
     return action
 
 
 class _Record:
-    """What many games brought, game after game: columns of shape [games, steps]."""
+    """The transitions of many games: columns of shape [games, steps]."""
 
     def __init__(self, world: MinAtarWorld, count: int, steps: int) -> None:
         self.steps = steps
@@ -133,37 +133,38 @@ class _Record:
         self._action = np.empty(shape, np.int32)
         self._reward = np.empty(shape)
         self._terminated, self._truncated = np.zeros(shape, bool), np.zeros(shape, bool)
-        self._cut: dict[int, UintArray] = {}
+        self._final: dict[int, UintArray] = {}
+        """Flat index of a truncated transition -> its next image, which no later transition contains."""
 
     def before(self, step: int, games: Games, action: IntArray) -> None:
-        """Note what the games look like and what is done."""
+        """Record the images and the actions."""
         self._images[:, step], self._action[:, step] = pack(games.images), action
 
     def after(self, step: int, moves: Moves) -> None:
-        """Note what came of it; what a cut episode would have gone on from is seen nowhere else."""
+        """Record the outcomes, with the final images of truncated episodes."""
         self._reward[:, step], self._terminated[:, step], self._truncated[:, step] = moves[:3]
-        self._note_cuts(step, moves.truncated, moves.entered)
+        self._record_truncation(step, moves.truncated, moves.entered)
 
-    def _note_cuts(self, step: int, cut: BoolArray, images: BoolArray) -> None:
-        for game in np.flatnonzero(cut).tolist():
-            self._cut[game * self.steps + step] = pack(images[game : game + 1])[0]
+    def _record_truncation(self, step: int, truncated: BoolArray, images: BoolArray) -> None:
+        for game in np.flatnonzero(truncated).tolist():
+            self._final[game * self.steps + step] = pack(images[game : game + 1])[0]
 
     def dataset(self, games: Games, spec: dict[str, Any]) -> OfflineDataset:
-        """Return the transitions; where a game is left, its episode is cut."""
+        """Return the transitions; episodes in progress are truncated."""
         size, world = spec["size"], games.world
         left = ~(self._terminated[:, -1] | self._truncated[:, -1])
-        self._note_cuts(self.steps - 1, left, games.images)
+        self._record_truncation(self.steps - 1, left, games.images)
         self._truncated[left, -1] = True
         action, reward = self._action.ravel()[:size], self._reward.ravel()[:size]
         terminated, truncated = self._terminated.ravel()[:size], self._truncated.ravel()[:size]
-        truncated[-1] = not terminated[-1]  # the last game may be shorter
+        truncated[-1] = not terminated[-1]  # the last game may be shortened to the requested size
         words = self._images.reshape(-1, self._images.shape[2])[:size]
         ids, state, known, salt = deduplicate(words)
         following: Int32Array = np.append(state[1:], np.int32(-1))
-        cuts = [at for at in self._cut if at < size]
-        if cuts:
-            images = np.stack([self._cut[at] for at in cuts])
-            following[cuts] = find_rows(images, np.uint64(salt), ids, known)
+        at = [index for index in self._final if index < size]
+        if at:
+            images = np.stack([self._final[index] for index in at])
+            following[at] = find_rows(images, np.uint64(salt), ids, known)
         following[terminated] = -1
         return OfflineDataset(
             ids=ids,

@@ -1,4 +1,4 @@
-"""Collecting data from a tabular world with a mixture of its expert and random actions."""
+"""Collection of datasets from a tabular world with a mixture of its expert and random actions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,15 +24,15 @@ def size(options: DataOptions) -> int:
     """Return the number of transitions to collect.
 
     Raises:
-        OptionError: tabular worlds have no scale.
+        OptionError: a scale is given, which tabular worlds do not have.
     """
     if options.scale is not None:
-        raise OptionError("scale sets the dataset_size of MinAtar's data; in tabular worlds give dataset_size itself")
+        raise OptionError("scale sets the dataset_size of MinAtar data; for tabular worlds pass dataset_size instead")
     return PUBLISHED_SIZE if options.dataset_size is None else options.dataset_size
 
 
 def collection(world: TabularWorld, options: DataOptions) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
-    """Return the spec of the dataset that resolved options ask for, and the function that collects it."""
+    """Return the spec of the dataset described by resolved options, and the function that collects it."""
     assert options.dataset_size is not None
     assert options.expert_share is not None
     assert options.mixture is not None
@@ -71,7 +71,7 @@ def collect(world: TabularWorld, spec: dict[str, Any]) -> OfflineDataset:
     """Collect the dataset of a `dataset_spec`: the same spec gives the same data."""
     policy = mixture_policy(expert_actions(world, spec["expert"]), spec["expert_share"], spec["mixture"])
     cumulative = np.cumsum(policy, axis=1)
-    cumulative[cumulative >= cumulative[:, -1:]] = 1.0  # also where only actions of probability 0 come after
+    cumulative[cumulative >= cumulative[:, -1:]] = 1.0  # also where only actions of probability 0 follow
     identity = (spec["world_fingerprint"], spec["expert_share"], spec["mixture"], spec["expert"], spec["size"])
     seed = np.array([seed_word(spec["seed"], "dataset", *identity)])
     state, action, next_state, reward, terminated, truncated = collect_transitions(

@@ -1,4 +1,4 @@
-"""What every world has, and the absence of one."""
+"""The protocol that every world implements, and the placeholder for data without a world."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from selectenv.domains.layout import Layout
 
 
 class World(Protocol):
-    """A world that data come from and policies are evaluated in."""
+    """A world that datasets are collected from and policies are evaluated in."""
 
     @property
     def name(self) -> str:
@@ -18,11 +18,11 @@ class World(Protocol):
 
     @property
     def layout(self) -> Layout | None:
-        """Where its states are drawn; None if they have no positions."""
+        """Positions of its states in drawings; None if they have no positions."""
 
 
 class NoWorld:
-    """Data without a world: performance cannot be computed; everything else works."""
+    """Placeholder for data without a world: performance cannot be computed; all other methods work."""
 
     name = "data without a world"
     family = "none"

@@ -1,4 +1,4 @@
-"""Where the states of a world are drawn."""
+"""Layouts: where the states of a world are drawn."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,27 @@ GRID_ARROWS: dict[str, tuple[tuple[int, int], ...]] = {
     "left-down-right-up": ((-1, 0), (0, 1), (1, 0), (0, -1)),
     "up-right-down-left": ((0, -1), (1, 0), (0, 1), (-1, 0)),
 }
-"""Where the actions of a grid world point, in x and y (downwards), by the order of its actions."""
+"""Direction (x, y) of each action of a grid world, y pointing down; one entry per order of the actions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Positions of states, and what else stands in the picture."""
+    """Positions of states, and the other elements of a drawing."""
 
     positions: FloatArray
-    """[n, 2] x and y (downwards) of each state."""
+    """[n, 2] x and y of each state; y points down."""
     kind: str
-    """"grid" draws cells and arrows, "nodes" circles and edges."""
+    """"grid" draws cells and arrows, "nodes" draws circles and edges."""
     arrows: tuple[tuple[int, int], ...] = ()
-    """Grid: where each action points."""
+    """Grid only: direction (x, y) of each action."""
     marks: tuple[tuple[float, float, str], ...] = ()
-    """x, y and kind ("goal", "trap", "wall") of cells that are no states."""
+    """x, y and kind ("goal", "trap", "wall") of cells that are not states."""
     edges: IntArray | None = None
-    """Nodes: [m, 3] state, action, next state."""
+    """Nodes only: [m, 3] state, action, next state."""
 
 
 def square_layout(n: int) -> Layout:
-    """Return n cells in a near-square block, for worlds without a shape of their own."""
+    """Return a near-square block of n cells, the default for worlds without a layout."""
     columns = max(1, int(np.ceil(np.sqrt(n))))
     cell = np.arange(n)
     return Layout(np.stack([cell % columns, cell // columns], axis=1).astype(np.float64), "grid")
@@ -42,9 +42,9 @@ def grid_layout(ids: IntArray, columns: int, arrows: str, marks: dict[int, str])
 
     Args:
         ids: the cells that are states.
-        columns: cells a row.
+        columns: number of cells per row.
         arrows: a key of `GRID_ARROWS`.
-        marks: kind of the cells that are not.
+        marks: kind ("goal", "trap", "wall") of the cells that are not states.
     """
     positions = np.stack([ids % columns, ids // columns], axis=1).astype(np.float64)
     drawn = tuple((float(cell % columns), float(cell // columns), kind) for cell, kind in marks.items())

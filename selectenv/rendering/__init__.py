@@ -1,1 +1,1 @@
-"""Drawings of a selection."""
+"""Text and image renderings of a selection."""

@@ -1,4 +1,4 @@
-"""Image states as people see them: one colour, or one letter, a channel."""
+"""Rendering of image states: one colour, or one letter, per channel."""
 
 import numpy as np
 
@@ -6,23 +6,33 @@ from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, ByteArray, IntArray
 
 SHOWN = 24
-"""Images drawn of a selection: the first ones that were labelled."""
+"""Number of labelled images that are drawn, in the order of labelling."""
 IN_TEXT = 6
+"""The same for text."""
 COLUMNS = 8
 PALETTE = np.array(
     [
-        (18, 18, 24), (86, 180, 233), (240, 228, 66), (213, 94, 0), (0, 158, 115), (204, 121, 167), (230, 159, 0),
-        (0, 114, 178), (238, 238, 238), (148, 103, 189), (140, 86, 75),
+        (18, 18, 24),
+        (86, 180, 233),
+        (240, 228, 66),
+        (213, 94, 0),
+        (0, 158, 115),
+        (204, 121, 167),
+        (230, 159, 0),
+        (0, 114, 178),
+        (238, 238, 238),
+        (148, 103, 189),
+        (140, 86, 75),
     ],
     np.uint8,
-)  # fmt: skip
+)
 LETTERS = np.array(list(".ABCDEFGHIJ"))
 
 
 def layers(images: BoolArray) -> IntArray:
-    """Return which layer shows in each cell [..., rows, columns]: the first that is set, counted from 1; 0 for none.
+    """Return the visible channel of each cell [..., rows, columns]: the first that is set, counted from 1; 0 for none.
 
-    MinAtar's first layers are the player and what moves, the last ones what stands behind.
+    MinAtar's first channels are the player and moving objects, the last ones the background.
     """
     shown: IntArray = np.where(images.any(axis=-1), images.argmax(axis=-1) + 1, 0)
     return shown
@@ -34,13 +44,13 @@ def colours(images: BoolArray) -> ByteArray:
 
 
 def first_labelled(labelled_at: IntArray, count: int) -> IntArray:
-    """Return the numbers of the states that were labelled first."""
+    """Return the numbers of the first ``count`` labelled states, in the order of labelling."""
     chosen = np.flatnonzero(labelled_at)
     return chosen[np.argsort(labelled_at[chosen])][:count]
 
 
 def mosaic(problem: SelectionProblem, states: IntArray, columns: int = COLUMNS) -> ByteArray:
-    """Return the images of some states side by side, row by row, as one RGB image."""
+    """Return the images of ``states``, arranged row by row, as one RGB image [height, width, 3]."""
     assert problem.dataset.images is not None
     images = colours(problem.dataset.images[states])
     rows, side = max(1, -(-len(states) // columns)), images.shape[1] + 1
@@ -52,7 +62,7 @@ def mosaic(problem: SelectionProblem, states: IntArray, columns: int = COLUMNS) 
 
 
 def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
-    """Return the first images that were labelled, side by side, a letter a channel."""
+    """Return the first labelled images side by side, with one letter per channel."""
     assert problem.dataset.images is not None
     states = first_labelled(labelled_at, IN_TEXT)
     spent = int((labelled_at > 0).sum())

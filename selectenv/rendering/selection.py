@@ -1,4 +1,4 @@
-"""Pictures of a selection: labels in the order they came, over the world's own layout, with policy and values."""
+"""Drawings of a selection: the order of the labels on the world's layout, with the learned policy and values."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -26,9 +26,10 @@ LABEL_COLOUR = "#f2a900"
 def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
     """Return the selection as plain text: grids as a map, other worlds row by row of their layout.
 
-    A number is the order in which a state was labelled, an arrow (or the action's number) what the learned policy does
-    in a state without a label, "?" a state where it does not care, "-" a state the data never saw. Below them are the
-    learned values, in tenths of the largest. Where states are pictures, the first ones that were labelled are shown.
+    A number gives the order in which a state was labelled, an arrow (or "a" and a number) the action of the learned
+    policy in an unlabelled state; "?" marks a state where all actions are equally likely, "-" a state that is not in
+    the data. The learned values follow, in tenths of the largest magnitude. Where states are images, the first labelled
+    ones are shown instead.
     """
     if problem.dataset.images is not None:
         return frames.text(problem, labelled_at, budget)
@@ -64,14 +65,14 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
 
 
 def _map(cells: dict[tuple[float, float], str]) -> list[str]:
-    """Return texts at their places, row by row."""
+    """Return the lines of a text map with each cell at its position."""
     width = max(len(cell) for cell in cells.values())
     columns, rows = sorted({x for x, _ in cells}), sorted({y for _, y in cells})
     return [" ".join(cells.get((x, y), "").rjust(width) for x in columns).rstrip() for y in rows]
 
 
 def pixels(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> ByteArray:
-    """Return the selection as an RGB picture [height, width, 3]."""
+    """Return the selection as an RGB image [height, width, 3]."""
     agg = _matplotlib("backends.backend_agg")
     figure = draw_figure(problem, labelled_at, budget)
     canvas = agg.FigureCanvasAgg(figure)
@@ -80,7 +81,7 @@ def pixels(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> Byt
 
 
 def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> "Figure":
-    """Return the selection as a Matplotlib figure of its own."""
+    """Return the selection as a new Matplotlib figure."""
     spans = (
         np.array([8.0, 4.0]) if problem.dataset.images is not None else np.ptp(_extent(problem.layout), axis=0) + 1.2
     )
@@ -94,7 +95,7 @@ def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -
 def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: str = "") -> None:
     """Draw the selection into ``axes``: colour is the learned value, arrows or thick edges the learned policy.
 
-    Where states are pictures, the first ones that were labelled are drawn instead, row by row.
+    Where states are images, the first labelled ones are drawn instead, row by row.
     """
     if problem.dataset.images is not None:
         axes.imshow(frames.mosaic(problem, frames.first_labelled(labelled_at, frames.SHOWN)), interpolation="nearest")
@@ -141,7 +142,7 @@ def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: 
 
 
 def _draw_edges(axes: "Axes", layout: Layout, policy: FloatArray) -> None:
-    """Draw every edge, thick where the policy goes."""
+    """Draw every edge, thicker for more likely actions of the policy."""
     for state, action, following in layout.edges if layout.edges is not None else ():
         (x0, y0), (x1, y1) = layout.positions[state], layout.positions[following]
         share = policy[state, action]
@@ -149,7 +150,7 @@ def _draw_edges(axes: "Axes", layout: Layout, policy: FloatArray) -> None:
 
 
 def _draw_arrows(axes: "Axes", layout: Layout, at: tuple[float, float], shares: FloatArray) -> None:
-    """Draw where the policy goes from a cell; nothing where it does not care."""
+    """Draw the policy's actions in a cell; nothing where all actions are equally likely."""
     if shares.min() > 0 and math.isclose(shares.min(), shares.max()):
         return
     for (dx, dy), share in zip(layout.arrows, shares, strict=True):
@@ -184,7 +185,11 @@ def _extent(layout: Layout) -> FloatArray:
 
 
 def _matplotlib(part: str) -> Any:
-    """Return a part of Matplotlib, or say which extra brings it."""
+    """Return a module or attribute of Matplotlib.
+
+    Raises:
+        MissingExtraError: Matplotlib is not installed.
+    """
     try:
         import importlib
 
@@ -192,4 +197,4 @@ def _matplotlib(part: str) -> Any:
             return importlib.import_module("matplotlib").colormaps
         return importlib.import_module(f"matplotlib.{part}")
     except ModuleNotFoundError:
-        raise MissingExtraError("pictures need Matplotlib: pip install 'selectenv[plot]'") from None
+        raise MissingExtraError("drawing needs Matplotlib: pip install 'selectenv[plot]'") from None

@@ -1,4 +1,4 @@
-"""Wrappers: several labels a step, the bandit face, and a monitor."""
+"""Wrappers: several labels per step, a bandit view of the problem, and a TensorBoard monitor."""
 
 from selectenv.wrappers.batch_labels import BatchLabels
 from selectenv.wrappers.one_shot import OneShot

@@ -1,4 +1,4 @@
-"""BatchLabels: k labels a step."""
+"""BatchLabels: k labels per step."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ from selectenv.typing import BoolArray
 
 
 class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructorArgs):
-    """One action labels k states at once; the learner is refitted and observed once a batch.
+    """Wrapper in which one action labels k states; the learner is refitted, and observed, once per batch.
 
-    Where the budget is no multiple of k, the last batch is cut to what is left. The return is that of the same labels
-    one at a time. ``info["wasted"]`` counts the wasted labels of the batch.
+    If the budget is not a multiple of k, only the labels that are left are taken from the last batch. The return is the
+    same as for the same labels one at a time. ``info["wasted"]`` counts the wasted labels of the batch.
     """
 
     def __init__(self, env: gym.Env[Any, Any], k: int) -> None:
-        """Label ``k`` states a step in ``env``."""
+        """Label ``k`` states per step in ``env``."""
         RecordConstructorArgs.__init__(self, k=k)
         gym.Wrapper.__init__(self, env)
         self._selection = selection_env(env)
@@ -31,19 +31,23 @@ class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any], RecordConstru
         self.action_space = gym.spaces.MultiDiscrete(np.full(self.k, n))
 
     def step(self, action: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Label the states whose numbers ``action`` lists."""
+        """Label the states with the numbers ``action`` [k]."""
         numbers = as_array("an action", action, ActionError)
         if numbers.shape != (self.k,):
             raise ActionError(f"an action lists {self.k} state numbers, not {action!r}")
         return self.env.step(numbers)  # type: ignore[return-value]  # Gymnasium's reward is a SupportsFloat
 
     def action_masks(self) -> BoolArray:
-        """Return which states can still be labelled usefully, once for each of the k places."""
+        """Return the mask [k * n] of states that can still be labelled, repeated for each of the k labels."""
         return np.tile(self._selection.action_masks(), self.k)
 
 
 def selection_env(env: gym.Env[Any, Any]) -> RewardSelectionEnv:
-    """Return the RewardSelectionEnv inside ``env``."""
+    """Return the `RewardSelectionEnv` inside ``env``.
+
+    Raises:
+        OptionError: ``env`` does not wrap one.
+    """
     inner = env.unwrapped
     if not isinstance(inner, RewardSelectionEnv):
         raise OptionError(f"an environment of reward selection is needed, not {inner}")

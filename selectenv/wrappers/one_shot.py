@@ -1,4 +1,4 @@
-"""OneShot: the bandit face, one score a state."""
+"""OneShot: the problem as a bandit, whose action is one score per state."""
 
 from typing import Any
 
@@ -15,10 +15,11 @@ from selectenv.wrappers.batch_labels import selection_env
 
 
 class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructorArgs):
-    """One action is a score for every state; the best-scored states are labelled up to the budget.
+    """Wrapper in which one action scores every state, and the states with the highest scores are labelled.
 
-    The reward is the performance, and the episode is over: a continuous-armed bandit that any optimiser can play. Only
-    the order of the scores counts, ties go to the lower number; scores outside the action space's [-1, 1] are welcome.
+    The whole budget is spent in one step, and the reward is the performance: a continuous-armed bandit that any
+    optimiser can play. Only the order of the scores matters, and ties go to the lower state number; scores outside
+    [-1, 1], the bounds of the action space, are accepted.
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
@@ -29,7 +30,7 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
         self.action_space = gym.spaces.Box(-1, 1, (self._selection.problem.n_states,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start an episode, and remember the labels it starts with."""
+        """Start an episode, and record its initial labels."""
         result = self.env.reset(seed=seed, options=options)
         self._initial = self._selection.labelled_at > 0
         self._open = self._selection.action_masks()
@@ -37,23 +38,23 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
         return result
 
     def step(self, action: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Label the best-scored states."""
+        """Label the states with the highest scores ``action`` [n]."""
         best = self._best(self._check(as_array("an action", action, ActionError), 1))
         return self.env.step(best)  # type: ignore[return-value]  # Gymnasium's reward is a SupportsFloat
 
     def masks(self, scores: FloatArray) -> BoolArray:
-        """Return the label sets [sets, n] that many score vectors [sets, n] would make, initial labels included."""
+        """Return the label sets [sets, n] of score vectors [sets, n], initial labels included."""
         best = self._best(self._check(as_array("scores", scores, ActionError), 2))
         masks = np.repeat(self._initial[None], len(best), axis=0)
         np.put_along_axis(masks, best, True, axis=1)
         return masks
 
     def performance_many(self, scores: FloatArray) -> FloatArray:
-        """Return what many score vectors [sets, n] would earn; counts as so many evaluator calls."""
+        """Return the performances [sets] of score vectors [sets, n]; each counts as one evaluator call."""
         return self._selection.problem.performance_many(self.masks(scores))
 
     def _best(self, scores: FloatArray) -> IntArray:
-        """Return the best-scored states that can be labelled, best first; then, if there are too few, the rest."""
+        """Return the states to label, highest scores first; states that cannot be labelled come last."""
         ranked = np.where(self._open, -scores, np.inf)
         return np.argsort(ranked, axis=-1, kind="stable")[..., : self._left]
 

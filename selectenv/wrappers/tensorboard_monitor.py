@@ -1,4 +1,4 @@
-"""TensorBoardMonitor: any agent's episodes, watched in TensorBoard."""
+"""TensorBoardMonitor: logs the episodes of any agent to TensorBoard."""
 
 import os
 from pathlib import Path
@@ -18,25 +18,25 @@ MOST_FOLDERS = 10_000
 
 
 class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructorArgs):
-    """Logs every episode, and some of them in detail.
+    """Wrapper that logs every episode to TensorBoard, and some episodes in detail.
 
-    Against the number of the episode: `episode/performance`, `episode/gap` (what labelling everything would earn more),
-    `episode/evaluator_calls` (since the episode before, so a search is counted with the episode that follows it),
-    `episode/wasted` and `episode/labels`, and a histogram of the `states` labelled. Every
-    so many episodes also, against the labels made, `by_labels/performance` and `by_labels/gap`, in a run of their own,
-    and the `selection` as a picture. Looks of the monitor are no evaluator calls.
+    By episode number: `episode/performance`, `episode/gap` (the performance with all states labelled, minus that of the
+    episode), `episode/evaluator_calls` (since the previous episode, so that a search counts towards the episode that
+    follows it), `episode/wasted`, `episode/labels`, and a histogram of the labelled `states`. Every ``detail_every``
+    episodes also, by number of labels and as a separate run, `by_labels/performance` and `by_labels/gap`, and the
+    `selection` as an image. Evaluations by the monitor are not counted as evaluator calls.
 
-    Each environment writes to a folder of its own, ``logdir``/env-0 and so on, so many of them can share a ``logdir``:
-    under Stable-Baselines3's vectorised environments, in one process or in several.
+    Each environment writes to its own directory, ``logdir``/env-0, ``logdir``/env-1, ..., so that several environments
+    can share a ``logdir``, for example in the vectorised environments of Stable-Baselines3, in one process or several.
     """
 
     def __init__(self, env: gym.Env[Any, Any], logdir: str | os.PathLike[str], *, detail_every: int = 100) -> None:
-        """Watch ``env``.
+        """Monitor ``env``.
 
         Args:
-            env: plays reward selection, wrapped or not.
-            logdir: folder of TensorBoard.
-            detail_every: look closely at the first episode and then at each of so many.
+            env: a reward-selection environment, wrapped or not.
+            logdir: TensorBoard log directory.
+            detail_every: log the first episode, and then every ``detail_every``-th, in detail.
 
         Raises:
             MissingExtraError: TensorBoard is not installed.
@@ -47,7 +47,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         self._every = check_int("detail_every", detail_every)
         require_tensorboard()
         self.folder = _own_folder(Path(logdir))
-        """Where this environment writes."""
+        """Directory that this environment writes to."""
         self._log = EventLog(self.folder)
         self._episode = 0
         self._asked = self._selection.calls.asked
@@ -64,11 +64,11 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Make a step, and log what it led to."""
+        """Take a step, and log its results."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._wasted += int(info.get("wasted", 0))
         if self._curve is not None and not self._selection.problem.evaluator.locked:
-            self._curve.scalars(self._selection.labels_spent, self._figures("by_labels"))
+            self._curve.scalars(self._selection.labels_spent, self._metrics("by_labels"))
         if terminated or truncated:
             self._finish()
         return observation, reward, terminated, truncated, info
@@ -80,12 +80,12 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         self.env.close()
 
     def action_masks(self) -> BoolArray:
-        """Return which states can still be labelled usefully."""
+        """Return the mask of states that can still be labelled."""
         masks: BoolArray = self.env.get_wrapper_attr("action_masks")()
         return masks
 
-    def _figures(self, group: str) -> dict[str, float]:
-        """Return performance and gap of the labels so far; nothing where there is nothing to measure with."""
+    def _metrics(self, group: str) -> dict[str, float]:
+        """Return performance and gap of the current labels; empty if the problem has no evaluator."""
         if not self._selection.problem.has_performance:
             return {}
         problem = self._selection.problem.with_calls()  # evaluations by the monitor are not counted
@@ -94,14 +94,14 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
 
     def _finish(self) -> None:
         env = self._selection
-        figures = self._figures("episode")
-        figures |= {
+        metrics = self._metrics("episode")
+        metrics |= {
             "episode/evaluator_calls": env.calls.asked - self._asked,
             "episode/wasted": self._wasted,
             "episode/labels": len(env.labels),
         }
         self._asked = env.calls.asked
-        self._log.scalars(self._episode, figures)
+        self._log.scalars(self._episode, metrics)
         self._log.histogram(self._episode, "states", env.labels)
         if self._curve is not None:
             from selectenv.rendering.selection import draw_figure
@@ -117,7 +117,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
 
 
 def _own_folder(logdir: Path) -> Path:
-    """Make the first folder env-0, env-1, ... that is not there; no two environments get the same one."""
+    """Create and return the first unused directory env-0, env-1, ...; no two environments share one."""
     logdir.mkdir(parents=True, exist_ok=True)
     taken = [int(path.name[4:]) for path in logdir.glob("env-*") if path.name[4:].isdigit()]
     for number in range(int(np.max(taken, initial=-1)) + 1, MOST_FOLDERS):

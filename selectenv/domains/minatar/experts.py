@@ -1,4 +1,4 @@
-"""Experts of the MinAtar worlds: networks and tables that ship with the package, or a file of one's own."""
+"""Experts of the MinAtar worlds: networks and tables that ship with the package, or user-supplied files."""
 
 import hashlib
 import os
@@ -22,34 +22,38 @@ SHIPPED = {"published": "{game}.npz", "tabular": "{game}-tabular.npz"}
 
 
 class Expert(Protocol):
-    """Knows what to do in a image."""
+    """A policy that maps images to actions."""
 
     card: dict[str, Any]
-    """Where it comes from and what it earns."""
+    """How it was trained and what it earns."""
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what it does."""
+        """A hash of its parameters."""
 
     def actions(self, images: BoolArray) -> IntArray:
         """Return the actions [batch] for images [batch, 10, 10, channels]."""
 
 
 class NetworkExpert:
-    """Takes the action of the highest output of the small network."""
+    """Takes the action with the largest output of the small convolutional network."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]], card: dict[str, Any], world: MinAtarWorld) -> None:
-        """Lay out the weights of a file.
+        """Arrange the weights of a file as the compiled network expects them.
 
         Raises:
-            WeightsFileError: they are those of another network.
+            WeightsFileError: the weights belong to another network.
         """
         channels, inner = world.shape[2], SIDE - 2
         names = ("0.weight", "0.bias", "3.weight", "3.bias", "5.weight", "5.bias")
         shapes = {
-            "0.weight": (16, channels, 3, 3), "0.bias": (16,), "3.weight": (128, 16 * inner * inner), "3.bias": (128,),
-            "5.weight": (world.n_actions, 128), "5.bias": (world.n_actions,),
-        }  # fmt: skip
+            "0.weight": (16, channels, 3, 3),
+            "0.bias": (16,),
+            "3.weight": (128, 16 * inner * inner),
+            "3.bias": (128,),
+            "5.weight": (world.n_actions, 128),
+            "5.bias": (world.n_actions,),
+        }
         found = {name: array.shape for name, array in arrays.items()}
         if found != shapes or any(array.dtype != np.float32 for array in arrays.values()):
             raise WeightsFileError(f"these are not the weights of an expert of {world.name}: {found}, not {shapes}")
@@ -57,10 +61,13 @@ class NetworkExpert:
         self.card = card
         self.fingerprint = _fingerprint(arrays)
         self._layers = Layers(
-            np.ascontiguousarray(conv.transpose(1, 2, 3, 0)), conv_bias,
-            np.ascontiguousarray(dense.reshape(128, 16, inner, inner).transpose(2, 3, 1, 0)), dense_bias,
-            last, last_bias,
-        )  # fmt: skip
+            np.ascontiguousarray(conv.transpose(1, 2, 3, 0)),
+            conv_bias,
+            np.ascontiguousarray(dense.reshape(128, 16, inner, inner).transpose(2, 3, 1, 0)),
+            dense_bias,
+            last,
+            last_bias,
+        )
 
     def actions(self, images: BoolArray) -> IntArray:
         """Return the actions [batch] for images [batch, 10, 10, channels]."""
@@ -69,22 +76,28 @@ class NetworkExpert:
 
 
 class TableExpert:
-    """Looks images up in a table; in one it does not know it takes the action that the image's hash names."""
+    """Looks up images in a table; for an unknown image it takes the action given by the image's hash."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]], card: dict[str, Any], world: MinAtarWorld) -> None:
-        """Take over the table of a file.
+        """Check and adopt the table of a file.
 
         Raises:
-            WeightsFileError: it is no such table.
+            WeightsFileError: the arrays are not such a table.
         """
         ids, action = arrays.get("ids"), arrays.get("action")
         sound = (
-            ids is not None and action is not None and ids.dtype == np.int64 and action.dtype == np.uint8
-            and ids.ndim == 1 and ids.shape == action.shape and len(ids) > 0 and bool((ids[1:] > ids[:-1]).all())
+            ids is not None
+            and action is not None
+            and ids.dtype == np.int64
+            and action.dtype == np.uint8
+            and ids.ndim == 1
+            and ids.shape == action.shape
+            and len(ids) > 0
+            and bool((ids[1:] > ids[:-1]).all())
             and int(action.max()) < world.n_actions
-        )  # fmt: skip
+        )
         if not sound or ids is None or action is None:
-            raise WeightsFileError(f"this is no table of an expert of {world.name}")
+            raise WeightsFileError(f"this is not the table of an expert of {world.name}")
         self.card = card
         self.fingerprint = _fingerprint(arrays)
         self._ids, self._action, self._n_actions = ids, action.astype(np.int64), world.n_actions
@@ -101,25 +114,25 @@ def load_expert(world: MinAtarWorld, expert: str = "published") -> Expert:
 
     Args:
         world: the game.
-        expert: "published", trained online with DQN; "tabular", solved exactly (Breakout only); or an .npz file that
-            `selectenv train-expert` wrote.
+        expert: "published", trained online with DQN; "tabular", solved exactly (Breakout only); or an .npz file
+            written by `selectenv train-expert`.
 
     Raises:
-        UnknownNameError: the game has no expert of this name.
-        WeightsFileError: the file is missing, damaged, or of another game.
+        UnknownNameError: the game has no expert with this name.
+        WeightsFileError: the file is missing, corrupt, or belongs to another game.
     """
     game = world.name.lower()
     shipped = {name: FOLDER / file.format(game=game) for name, file in SHIPPED.items()}
     known = [name for name, path in shipped.items() if path.exists()]
     if not isinstance(expert, str) or not (expert in known or expert.endswith(".npz")):
         raise UnknownNameError(
-            f"unknown expert {expert!r} of {world.name}; {did_you_mean(expert, known)} A file ends in .npz."
+            f"unknown expert {expert!r} of {world.name}; {did_you_mean(expert, known)} A path must end in .npz."
         )
     path = shipped[expert] if expert in known else Path(expert)
     try:
         modified = path.stat().st_mtime_ns
     except OSError:
-        modified = 0  # reading it says what is wrong
+        modified = 0  # loading it raises the error
     return _load(world, os.fspath(path), modified)
 
 

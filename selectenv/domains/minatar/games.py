@@ -1,13 +1,14 @@
-"""MinAtar worlds (Young and Tian 2019, https://arxiv.org/abs/1903.03176): games of 10 x 10 images, many at once.
+"""MinAtar worlds (Young and Tian 2019, https://arxiv.org/abs/1903.03176): games with 10 x 10 images, run in batches.
 
-The games are MinAtar's own, with its sticky actions, difficulty ramping and the actions that matter in a game. What
-would make two runs differ, or data mean something else than it says, is put right here:
+The games are those of MinAtar, with sticky actions, difficulty ramping and the minimal action set of each game. Four
+details are changed so that runs are reproducible and transitions mean what they say:
 
-- a reset forgets the last action, which MinAtar keeps: a sticky action cannot reach over from the episode before;
-- an episode is cut after 5,000 steps; MinAtar knows no time limit;
-- Freeway's end after 2,500 frames is a cut too: nothing that the player sees has ended;
-- Seaquest's count of divers stays at 0 when six are brought home; MinAtar would make it -1, which looks like 0 but
-  lets the player surface for free.
+- a reset clears the last action, which MinAtar keeps: a sticky action cannot carry over from the previous episode;
+- an episode is truncated after 5,000 steps; MinAtar has no time limit;
+- Freeway's time limit of 2,500 frames truncates the episode instead of terminating it, because it is not visible in
+  the image;
+- Seaquest's diver count stays at 0 when six divers are brought home; MinAtar sets it to -1, which looks like 0 but
+  lets the submarine surface without a cost.
 """
 
 import hashlib
@@ -24,32 +25,34 @@ from selectenv.streams import Identity, generator
 from selectenv.typing import BoolArray, FloatArray, IntArray, UintArray
 
 ACTIONS = {"Breakout": (0, 1, 3), "Freeway": (0, 2, 4), "Seaquest": (0, 1, 2, 3, 4, 5), "Asterix": (0, 1, 2, 3, 4)}
-"""MinAtar's own numbers of the actions that matter in a game; ours are their places here."""
+"""MinAtar's numbers of the minimal action set of each game; action i of a world is the i-th entry."""
 CHANNELS = {"Breakout": 4, "Freeway": 7, "Seaquest": 10, "Asterix": 4}
-"""Layers of a image; said here because importing MinAtar, which brings plotting libraries along, takes seconds."""
+"""Channels of an image; listed here because importing MinAtar also imports plotting libraries and takes seconds."""
 GAMES = tuple(ACTIONS)
 SIDE = 10
 """Images are SIDE x SIDE cells."""
 TIME_LIMIT = 5_000
-ENDS_BY_THE_CLOCK = ("Freeway",)
+"""Steps after which an episode is truncated."""
+TIMED_GAMES = ("Freeway",)
+"""Games that stop by a time limit of their own, which counts as truncation."""
 
 
 @dataclass(frozen=True)
 class MinAtarWorld:
-    """One of the games: how it is played, not a game in progress."""
+    """The rules of one game; `Games` holds games in progress."""
 
     name: str
     sticky: float = 0.1
-    """Probability that the action before is repeated instead."""
+    """Probability that the previous action is repeated instead."""
     ramping: bool = True
-    """Whether the game grows harder with time."""
+    """Whether the difficulty increases over time."""
     horizon: int = TIME_LIMIT
     """Steps after which an episode is truncated."""
     family = "minatar"
     layout = None
 
     def __post_init__(self) -> None:
-        """Reject names that are not games."""
+        """Reject unknown games and invalid options."""
         check_name("game", self.name, GAMES)
         check_real("sticky", self.sticky, "[0, 1]")
         check_int("horizon", self.horizon)
@@ -58,17 +61,17 @@ class MinAtarWorld:
 
     @property
     def n_actions(self) -> int:
-        """Number of actions that matter."""
+        """Size of the minimal action set."""
         return len(ACTIONS[self.name])
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of a image: rows, columns, channels."""
+        """Shape of an image: rows, columns, channels."""
         return SIDE, SIDE, CHANNELS[self.name]
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that shapes the data a policy collects here, MinAtar's version too."""
+        """A hash of everything that determines the data a policy collects here, including MinAtar's version."""
         try:
             version = metadata.version("minatar")
         except metadata.PackageNotFoundError as error:
@@ -77,7 +80,7 @@ class MinAtarWorld:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def new_game(self) -> Any:
-        """Return a game of MinAtar's own kind.
+        """Return a new MinAtar environment.
 
         Raises:
             MissingExtraError: MinAtar is not installed.
@@ -93,36 +96,36 @@ class MinAtarWorld:
 
 
 class Moves(NamedTuple):
-    """What one step of many games brought."""
+    """The result of one step in many games."""
 
     reward: FloatArray
-    """[games]"""
+    """[games] rewards."""
     terminated: BoolArray
-    """[games] whether the episode ended by itself."""
+    """[games] whether the episode terminated."""
     truncated: BoolArray
-    """[games] whether it was cut."""
+    """[games] whether the episode was truncated."""
     entered: BoolArray
-    """[games, 10, 10, channels] the images entered; where an episode is over, those of its last moment. Copy them to
-    keep them: where no episode ended, they are the games' own."""
+    """[games, 10, 10, channels] the next images; the final image where an episode is over. Copy the array to keep it:
+    where no episode is over, it is the buffer of `Games`."""
 
 
 def stream_keys(count: int, seed: int, *identity: Identity) -> UintArray:
-    """Return the keys [count, 4] of as many random streams, which follow from ``seed`` and ``identity``."""
+    """Return the keys [count, 4] of ``count`` random streams, derived from ``seed`` and ``identity``."""
     streams = (generator(seed, *identity, number) for number in range(check_int("games", count)))
     return np.array([stream.integers(2**64, size=4, dtype=np.uint64) for stream in streams])
 
 
 class Games:
-    """Many games of one world side by side; one that is over starts anew, and `images` shows all of them."""
+    """Many games of one world, stepped together; a game that is over restarts automatically."""
 
     def __init__(self, world: MinAtarWorld, keys: UintArray) -> None:
-        """Start a game for each of ``keys``, which decide all that is left to chance in it; see `stream_keys`."""
+        """Start one game per row of ``keys``, which seed its randomness; see `stream_keys`."""
         self.world = world
         self._actions = ACTIONS[world.name]
         self._games = [world.new_game() for _ in keys]
         self._age = np.zeros(len(keys), np.int64)
         self.images: BoolArray = np.empty((len(keys), *world.shape), bool)
-        """[games, 10, 10, channels] what the players see now."""
+        """[games, 10, 10, channels] the current images."""
         self.begin(keys)
 
     def __len__(self) -> int:
@@ -130,13 +133,13 @@ class Games:
         return len(self._games)
 
     def begin(self, keys: UintArray) -> None:
-        """Start the first games anew, one for each of ``keys``."""
+        """Reseed and restart the first games, one per row of ``keys``."""
         for game, key in zip(self._games, keys, strict=False):
             game.seed(key.view(np.uint32))
         self._restart(range(len(keys)))
 
     def step(self, actions: IntArray, which: IntArray | None = None) -> Moves:
-        """Take one action in each game, or in those at ``which``, and restart those whose episode is over."""
+        """Take one action in each game, or in the games ``which``, and restart those whose episode is over."""
         chosen = np.arange(len(self)) if which is None else which
         images, own, games = self.images, self._actions, self._games
         reward, over = np.zeros(len(chosen)), np.zeros(len(chosen), bool)
@@ -149,13 +152,13 @@ class Games:
             images[i] = game.env.state()
         self._age[chosen] += 1
         late = self._age[chosen] >= self.world.horizon
-        cut = over | late if self.world.name in ENDS_BY_THE_CLOCK else late & ~over
+        truncated = over | late if self.world.name in TIMED_GAMES else late & ~over
         entered = images if which is None else images[chosen]
         finished = chosen[over | late]
         if len(finished):
             entered = entered.copy()
             self._restart(finished.tolist())
-        return Moves(reward, over & ~cut, cut, entered)
+        return Moves(reward, over & ~truncated, truncated, entered)
 
     def _restart(self, which: Iterable[int]) -> None:
         for i in which:

@@ -1,4 +1,4 @@
-"""Tabular worlds: finite decision processes given as data."""
+"""Tabular worlds: finite Markov decision processes stored as arrays."""
 
 from selectenv.domains.tabular.cliff_walk import cliff_walk
 from selectenv.domains.tabular.frozen_lake import frozen_lake

@@ -1,9 +1,9 @@
-"""CliffWalk: along a cliff from the left to the right of a 4 x 12 grid (Gymnasium's own table).
+"""CliffWalk: walk along a cliff from the left to the right of a 4 x 12 grid (Gymnasium's CliffWalking).
 
 The four actions are up, right, down, left and never slip. Every step costs 1; stepping off the cliff costs 100 and
-leads back to the start (cell 36); the goal (cell 47) ends the episode, which is cut after 100 steps. The best return is
--13.
-The published data came from a hand-made expert that goes right or down anywhere above the row next to the cliff.
+leads back to the start (cell 36); entering the goal (cell 47) terminates the episode, which is truncated after 100
+steps. The best return is -13. The published data came from a hand-made expert that goes right or down in every row
+above the one next to the cliff.
 """
 
 from dataclasses import replace

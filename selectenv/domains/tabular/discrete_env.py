@@ -1,4 +1,4 @@
-"""A Gymnasium environment with discrete observations and no table of outcomes, as a world."""
+"""A world around a Gymnasium environment with discrete observations and no table of outcomes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from selectenv.domains.layout import Layout
 
 @dataclass(frozen=True, eq=False)
 class DiscreteEnvWorld:
-    """Policies can be evaluated in it by rollouts; data must be given."""
+    """A world that evaluates policies by rollouts; its data must be supplied."""
 
     env: gym.Env[Any, Any]
     layout: Layout | None = None
@@ -18,5 +18,5 @@ class DiscreteEnvWorld:
 
     @property
     def name(self) -> str:
-        """The environment's id, or its class."""
+        """The id of the environment, or the name of its class."""
         return self.env.spec.id if self.env.spec else type(self.env.unwrapped).__name__

@@ -1,8 +1,9 @@
-"""FrozenLake: cross slippery ice to the goal without falling into a hole (Gymnasium's own table).
+"""FrozenLake: cross slippery ice to the goal without falling into a hole (Gymnasium's FrozenLake).
 
 The four actions are left, down, right, up. On slippery ice a move goes the intended way or to either side, with
-probability 1/3 each. Reaching the goal pays 1; goal and holes end the episode, which is cut after 100 steps. Any map
-that Gymnasium's FrozenLake accepts will do. On the standard 4x4 map the published data came from a hand-made expert.
+probability 1/3 each. Reaching the goal pays 1; the goal and the holes terminate the episode, which is truncated after
+100 steps. Any map that Gymnasium's FrozenLake accepts can be used. On the standard 4x4 map the published data came from
+a hand-made expert.
 """
 
 from dataclasses import replace
@@ -18,16 +19,25 @@ from selectenv.errors import WorldError
 HORIZON = 100
 LEFT, DOWN, RIGHT, UP = range(4)
 EXPERT = {
-    0: (DOWN, RIGHT), 1: (RIGHT,), 2: (DOWN,), 3: (LEFT,), 4: (DOWN,), 6: (DOWN,),
-    8: (RIGHT,), 9: (DOWN, RIGHT), 10: (DOWN,), 13: (RIGHT,), 14: (RIGHT,),
-}  # fmt: skip
+    0: (DOWN, RIGHT),
+    1: (RIGHT,),
+    2: (DOWN,),
+    3: (LEFT,),
+    4: (DOWN,),
+    6: (DOWN,),
+    8: (RIGHT,),
+    9: (DOWN, RIGHT),
+    10: (DOWN,),
+    13: (RIGHT,),
+    14: (RIGHT,),
+}
 STANDARD = [b"SFFF", b"FHFH", b"FFFH", b"HFFG"]
 
 
 def frozen_lake(desc: list[str] | None = None, map_name: str | None = "4x4", is_slippery: bool = True) -> TabularWorld:
     """Return FrozenLake on one of Gymnasium's maps or on rows of "S", "F", "H" and "G"."""
     if desc is None and map_name is None:
-        raise WorldError("without a map Gymnasium would draw one by chance: give desc or map_name")
+        raise WorldError("without a map Gymnasium would generate one at random: pass desc or map_name")
     try:
         env: Any = gym.make("FrozenLake-v1", desc=desc, map_name=map_name, is_slippery=is_slippery)
     except (KeyError, ValueError, IndexError, TypeError) as error:

@@ -1,8 +1,9 @@
-"""Graph: eight columns of nodes, left to right, the upper row good and the lower row bad.
+"""Graph: move through eight columns of nodes, left to right; the upper row pays +1, the lower row -1.
 
 Column 0 is the start node 0; columns 1 to 7 hold the pairs (1, 2), (3, 4), ... (13, 14). Action 0 moves to the next
-column's odd node, action 1 to its even node, for certain. Entering an odd node pays +1, an even node -1. From node 13
-either action pays +1 and ends the episode, from node 14 either pays -1 and ends it. The best return is 8.
+column's odd node, action 1 to its even node; moves are deterministic. Entering an odd node pays +1, an even node -1.
+From node 13 either action pays +1 and terminates the episode; from node 14 either action pays -1 and terminates it. The
+best return is 8.
 """
 
 import numpy as np
@@ -27,6 +28,13 @@ def graph() -> TabularWorld:
     )
     edges = np.stack([state, action, next_state], axis=1)[~last]
     return from_outcomes(
-        "Graph", state=state, action=action, probability=np.ones(2 * n), next_state=next_state, reward=reward,
-        terminated=last, start=nodes == 0, layout=Layout(position, "nodes", edges=edges),
-    )  # fmt: skip
+        "Graph",
+        state=state,
+        action=action,
+        probability=np.ones(2 * n),
+        next_state=next_state,
+        reward=reward,
+        terminated=last,
+        start=nodes == 0,
+        layout=Layout(position, "nodes", edges=edges),
+    )

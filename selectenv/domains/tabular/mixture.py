@@ -1,4 +1,4 @@
-"""The expert of a world: value iteration's best actions, or the published hand-made ones; and mixtures with it."""
+"""The expert of a world (value iteration, or the published hand-made one), and mixtures of it with random actions."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ EXPERTS = ("published", "optimal")
 
 
 def optimal_policy(world: TabularWorld, gamma: float = GAMMA) -> FloatArray:
-    """Return the action probabilities [n, actions] of the discounted optimum; ties are split uniformly."""
+    """Return the action probabilities [n, actions] of the optimal discounted policy; ties are split uniformly."""
     n, actions = world.n_states, world.n_actions
     return learn_one(world.model, np.ones(n, bool), gamma, 0.0, False, np.empty((n, actions)))[2]
 
@@ -33,13 +33,13 @@ def expert_actions(world: TabularWorld, expert: str = "published") -> BoolArray:
 
 
 def mixture_policy(expert: BoolArray, share: float, rest: str) -> FloatArray:
-    """Return action probabilities that follow the expert with probability ``share``.
+    """Return action probabilities [n, actions] that follow the expert with probability ``share``.
 
     Args:
-        expert: [n, actions] the expert's actions, each as likely.
+        expert: [n, actions] the expert's actions, all equally likely.
         share: probability of an expert action, 0 to 1.
-        rest: what happens otherwise: uniform over "all" actions, or over the "non-expert" ones (over all where every
-            action is the expert's).
+        rest: distribution otherwise: uniform over "all" actions, or over the "non-expert" ones (over all actions
+            where every action is an expert action).
     """
     check_name("mixture", rest, MIXTURES)
     check_real("expert_share", share, "[0, 1]")

@@ -1,8 +1,7 @@
-"""Worlds drawn at random: trees, layered graphs, grids with rooms and dangers, and sparse decision processes.
+"""Randomly generated worlds: trees, layered graphs, grids with rooms and hazards, and sparse decision processes.
 
-They are made to train strategies that shall work anywhere, so they differ in everything a strategy can trip over: size,
-shape, chance, where episodes start and end, and whether rewards are many or few, good or bad. The published worlds are
-never among them, nor others of the same shape.
+They serve to train strategies that generalise across worlds, so they vary in size, shape, stochasticity, start and
+termination, and in the number and sign of rewards. The published worlds, and worlds of the same shape, are excluded.
 """
 
 from collections.abc import Callable
@@ -24,26 +23,26 @@ from selectenv.errors import WorldError
 from selectenv.typing import FloatArray, IntArray
 
 SMALLEST, LARGEST = 8, 100
-"""States of a random world."""
+"""Smallest and largest number of states of a random world."""
 TRIES = 1000
 ROUNDS = 12
-"""Steps along which two worlds are told apart."""
-END = -1
+"""Rounds of colour refinement in `shape_of`."""
+TERMINAL = -1
 
 
 def random_world(
     rng: np.random.Generator, kind: str | None = None, smallest: int = SMALLEST, largest: int = LARGEST
 ) -> TabularWorld:
-    """Draw a world.
+    """Draw a random world.
 
     Args:
-        rng: what it is drawn from.
-        kind: "tree", "layers", "grid" or "sparse"; any of them if left out.
-        smallest: number of states at least.
-        largest: number of states at most.
+        rng: source of randomness.
+        kind: "tree", "layers", "grid" or "sparse"; defaults to a random one of them.
+        smallest: minimum number of states.
+        largest: maximum number of states.
 
     Raises:
-        WorldError: there are no worlds of this size.
+        WorldError: no world of this size was found.
     """
     check_int("the largest number of states", largest, SMALLEST, 10_000, WorldError)
     check_int("the smallest number of states", smallest, SMALLEST, largest, WorldError)
@@ -56,14 +55,14 @@ def random_world(
 
 
 def pad(world: TabularWorld, n_states: int) -> TabularWorld:
-    """Return the world with more states, which nothing leads to: worlds of many sizes then fit one environment.
+    """Return the world padded with unreachable states, so that worlds of different sizes fit one environment.
 
     Raises:
-        WorldError: the world has more states than that.
+        WorldError: the world has more than ``n_states`` states.
     """
     more = n_states - world.n_states
     if more < 0:
-        raise WorldError(f"the world {world.name!r} has {world.n_states} states: it does not fit into {n_states}")
+        raise WorldError(f"the world {world.name!r} has {world.n_states} states and cannot be padded to {n_states}")
     added = np.repeat(np.arange(world.n_states, n_states), world.n_actions)
     actions = np.tile(np.arange(world.n_actions), more)
     block = square_layout(max(more, 1)).positions[:more] + (world.layout.positions.max(axis=0) * [0, 1] + [0, 2])
@@ -74,7 +73,7 @@ def pad(world: TabularWorld, n_states: int) -> TabularWorld:
         state=np.concatenate([world.state, added]),
         action=np.concatenate([world.action, actions]),
         probability=np.concatenate([world.probability, np.ones(len(added))]),
-        next_state=np.concatenate([world.next_state, np.full(len(added), END)]),
+        next_state=np.concatenate([world.next_state, np.full(len(added), TERMINAL)]),
         reward=np.concatenate([world.reward, np.zeros(len(added))]),
         start=np.concatenate([world.start, np.zeros(more)]),
         layout=replace(world.layout, positions=np.concatenate([world.layout.positions, block])),
@@ -83,9 +82,9 @@ def pad(world: TabularWorld, n_states: int) -> TabularWorld:
 
 
 def _tree(rng: np.random.Generator, n: int) -> TabularWorld:
-    """A tree of any shape: nodes get their children one after the other, and a branch that is left open is an end."""
+    """Draw a tree of random shape; a branch without a child terminates the episode."""
     n_actions = int(rng.integers(2, 4))
-    children = np.full((n, n_actions), END)
+    children = np.full((n, n_actions), TERMINAL)
     depth = np.zeros(n, np.int64)
     open_places = [(0, a) for a in range(n_actions)]
     deep = rng.random() < 0.5
@@ -107,14 +106,14 @@ def _tree(rng: np.random.Generator, n: int) -> TabularWorld:
 
 
 def _layers(rng: np.random.Generator, n: int) -> TabularWorld:
-    """Layers of nodes; every action leads somewhere into the next layer, and the last one ends the episode."""
+    """Draw layers of nodes; every action leads to a node of the next layer, and the last layer is terminal."""
     width = int(rng.integers(2, max(3, int(np.sqrt(n)) + 1)))
     depth = max(2, n // width)
     n_actions = int(rng.integers(2, 5))
     number = np.arange(width * depth)
     layer = number // width
     children = (layer[:, None] + 1) * width + rng.integers(width, size=(len(number), n_actions))
-    children[layer == depth - 1] = END
+    children[layer == depth - 1] = TERMINAL
     targets, chances = _slip(children, _sometimes(rng, 0.3), rng)
     start = layer == 0 if rng.random() < 0.5 else number == 0
     positions = np.stack([layer * 1.5, number % width], axis=1).astype(float)
@@ -122,7 +121,7 @@ def _layers(rng: np.random.Generator, n: int) -> TabularWorld:
 
 
 def _grid(rng: np.random.Generator, n: int) -> TabularWorld:
-    """Rooms, walls, goals, traps and cliffs; actions may slip sideways."""
+    """Draw a grid with rooms, walls, goals, traps and cliffs; actions may slip sideways."""
     columns = int(rng.integers(3, max(4, n // 3 + 1)))
     rows = max(2, round(n / columns))
     wall = rng.random((rows, columns)) < _sometimes(rng, 0.25)
@@ -156,14 +155,19 @@ def _grid(rng: np.random.Generator, n: int) -> TabularWorld:
 
 
 def _finish_grid(
-    rng: np.random.Generator, cells: IntArray, kinds: NDArray[np.str_], targets: IntArray, chances: FloatArray,
-    start: FloatArray, horizon: int,
-) -> TabularWorld:  # fmt: skip
-    """Pay for what is entered: goals and traps end the episode, a cliff leads back to the start."""
+    rng: np.random.Generator,
+    cells: IntArray,
+    kinds: NDArray[np.str_],
+    targets: IntArray,
+    chances: FloatArray,
+    start: FloatArray,
+    horizon: int,
+) -> TabularWorld:
+    """Assign rewards to cells and build the world: goals and traps are terminal, a cliff leads to the start."""
     pays = {"": -float(rng.integers(0, 2)) * rng.choice([0.01, 0.1, 1.0]), "goal": float(rng.choice([1, 1, 10]))}
     pays["trap"] = pays["cliff"] = -float(rng.choice([0, 1, 10, 100]))
     reward = np.vectorize(pays.__getitem__, otypes=[float])(kinds)[targets]
-    ended = np.isin(kinds, ("goal", "trap"))[targets]
+    terminal = np.isin(kinds, ("goal", "trap"))[targets]
     home = int(np.flatnonzero(start)[0])
     entered = np.where((kinds == "cliff")[targets], home, targets)
     n, n_actions, ways = targets.shape
@@ -173,62 +177,81 @@ def _finish_grid(
     )
     used = acting[state]
     world = from_outcomes(
-        "grid", state=state[used], action=action[used], probability=chances.ravel()[used],
-        next_state=entered.ravel()[used], reward=reward.ravel()[used], terminated=ended.ravel()[used],
-        start=start / start.sum(), horizon=horizon, n_actions=n_actions,
-    )  # fmt: skip
+        "grid",
+        state=state[used],
+        action=action[used],
+        probability=chances.ravel()[used],
+        next_state=entered.ravel()[used],
+        reward=reward.ravel()[used],
+        terminated=terminal.ravel()[used],
+        start=start / start.sum(),
+        horizon=horizon,
+        n_actions=n_actions,
+    )
     shown = np.where(kinds == "cliff", "trap", kinds)
     marks = tuple((float(x), float(y), str(k)) for (x, y), k in zip(cells, shown, strict=True) if k)
     return _drawn(world, Layout(cells.astype(float), "grid", GRID_ARROWS["up-down-left-right"], marks))
 
 
 def _sparse(rng: np.random.Generator, n: int) -> TabularWorld:
-    """Every action leads to one of a few states, mostly nearby; some of them may end the episode."""
+    """Draw a process in which every action leads to one of a few states, often nearby; some states may terminate."""
     n_actions, ways = int(rng.integers(2, 5)), int(rng.integers(1, 4))
     near = rng.random() < 0.5
     reach = max(3, n // 5) if near else n
     targets = (np.arange(n)[:, None, None] + rng.integers(-reach, reach + 1, (n, n_actions, ways))) % n
     chances = rng.dirichlet(np.ones(ways), (n, n_actions))
-    ends = rng.choice(n, max(1, int(n * rng.uniform(0.02, 0.15))), replace=False)
-    targets[ends] = np.where(rng.random((len(ends), n_actions, 1)) < 0.7, END, targets[ends])
+    terminal = rng.choice(n, max(1, int(n * rng.uniform(0.02, 0.15))), replace=False)
+    targets[terminal] = np.where(rng.random((len(terminal), n_actions, 1)) < 0.7, TERMINAL, targets[terminal])
     start = np.arange(n) == 0 if rng.random() < 0.5 else np.arange(n) < max(1, n // 4)
     return _finish("sparse", rng, targets, chances, start, int(rng.integers(10, 60)), square_layout(n))
 
 
 def _finish(
-    kind: str, rng: np.random.Generator, targets: IntArray, chances: FloatArray, start: NDArray[np.bool_],
-    horizon: int | None, layout: Layout,
-) -> TabularWorld:  # fmt: skip
-    """Pay for actions, or for what they lead to, and build the world."""
+    kind: str,
+    rng: np.random.Generator,
+    targets: IntArray,
+    chances: FloatArray,
+    start: NDArray[np.bool_],
+    horizon: int | None,
+    layout: Layout,
+) -> TabularWorld:
+    """Assign rewards to state-action pairs and build the world."""
     n, n_actions, ways = targets.shape
     state, action, _ = (
         x.ravel() for x in np.meshgrid(np.arange(n), np.arange(n_actions), np.arange(ways), indexing="ij")
     )
     following = targets.ravel()
-    ends = following == END
+    terminal = following == TERMINAL
     size = rng.choice([1.0, 10.0])
     signs = rng.choice(3)  # gains, losses, or both
     amounts = (
         np.abs(rng.normal(size=(n + 1, n_actions))) if rng.random() < 0.5 else rng.integers(1, 5, (n + 1, n_actions))
     )
     amounts = amounts * (1 if signs == 0 else -1 if signs == 1 else rng.choice([-1, 1], amounts.shape)) * size
-    if rng.random() < 0.5:  # few rewards: at ends, or anywhere
+    if rng.random() < 0.5:  # few rewards: at termination, or anywhere
         few = np.zeros((n + 1, n_actions), bool)
-        if rng.random() < 0.5 and ends.any():
-            few[state[ends], action[ends]] = True
+        if rng.random() < 0.5 and terminal.any():
+            few[state[terminal], action[terminal]] = True
         else:
             few[rng.choice(n, max(1, n // 10), replace=False)] = True
         amounts = np.where(few, np.where(rng.random(amounts.shape) < 0.3, -1, 1) * np.abs(amounts), 0.0)
     world = from_outcomes(
-        kind, state=state, action=action, probability=chances.ravel(), next_state=np.where(ends, 0, following),
-        reward=amounts[state, action], terminated=ends, start=start / start.sum(), horizon=horizon,
+        kind,
+        state=state,
+        action=action,
+        probability=chances.ravel(),
+        next_state=np.where(terminal, 0, following),
+        reward=amounts[state, action],
+        terminated=terminal,
+        start=start / start.sum(),
+        horizon=horizon,
         n_actions=n_actions,
-    )  # fmt: skip
+    )
     return _drawn(world, layout)
 
 
 def _drawn(world: TabularWorld, layout: Layout) -> TabularWorld:
-    """Place the states that can be reached."""
+    """Return the world with its reachable states placed as in ``layout``."""
     positions, edges = layout.positions, layout.edges
     if edges is not None:
         number = np.full(len(positions), -1)
@@ -239,7 +262,7 @@ def _drawn(world: TabularWorld, layout: Layout) -> TabularWorld:
 
 
 def _slip(children: IntArray, chance: float, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Return targets and probabilities [n, actions, 2]: an action does what another one would with some chance."""
+    """Return targets and probabilities [n, actions, 2]: with probability ``chance`` another action is executed."""
     n_actions = children.shape[1]
     other = (np.arange(n_actions) + rng.integers(1, n_actions)) % n_actions
     targets = np.stack([children, children[:, other]], axis=2)
@@ -247,12 +270,12 @@ def _slip(children: IntArray, chance: float, rng: np.random.Generator) -> tuple[
 
 
 def _sometimes(rng: np.random.Generator, most: float) -> float:
-    """Return 0 in half of the cases, else a number up to ``most``."""
+    """Return 0 with probability 1/2, otherwise a uniform number up to ``most``."""
     return float(rng.uniform(0, most)) if rng.random() < 0.5 else 0.0
 
 
 def _edges(children: IntArray) -> IntArray:
-    state, action = np.nonzero(children != END)
+    state, action = np.nonzero(children != TERMINAL)
     return np.stack([state, action, children[state, action]], axis=1)
 
 
@@ -268,7 +291,7 @@ Shape = tuple[int, ...]
 
 
 def _is_published(world: TabularWorld) -> bool:
-    """Return whether the world has the shape of a published one, whatever its rewards, chances and numbering."""
+    """Return whether the world has the shape of a published one, regardless of rewards, probabilities and numbering."""
     known = _published()
     return any(shape[0] == world.n_states for shape in known) and shape_of(world) in known
 
@@ -281,7 +304,7 @@ def _published() -> frozenset[Shape]:
 
 
 def shape_of(world: TabularWorld) -> Shape:
-    """Return what the graph of states looks like: worlds that differ in it are different (colour refinement)."""
+    """Return an invariant of the graph of states (colour refinement): isomorphic worlds have the same shape."""
     following: list[set[int]] = [set() for _ in range(world.n_states)]
     possible = world.probability > 0
     for state, after in zip(world.state[possible].tolist(), world.next_state[possible].tolist(), strict=True):
@@ -289,7 +312,7 @@ def shape_of(world: TabularWorld) -> Shape:
     colours = [int(chance > 0) for chance in world.start]
     for _ in range(ROUNDS):
         colours = [
-            hash((mine, *sorted(colours[after] if after != END else END for after in later)))
+            hash((mine, *sorted(colours[after] if after != TERMINAL else TERMINAL for after in later)))
             for mine, later in zip(colours, following, strict=True)
         ]
     return world.n_states, world.n_actions, *sorted(colours)

@@ -1,9 +1,10 @@
-"""Tree: walk down a complete binary tree whose branches slip.
+"""Tree: walk down a complete binary tree in which actions slip.
 
-Node i has the children 2i + 1 (left) and 2i + 2 (right). An action moves the intended way with probability 0.85, else
-the other way. The reward belongs to the child that is entered: left children pay, right children cost; the size is 1
-where the direction changed (and under the root), and twice the parent's size where it continued. A leaf acts too: it
-pays for the child it would enter, one layer deeper, and the episode ends. At depth 5 there are 31 nodes and the best
+Node i has the children 2i + 1 (left) and 2i + 2 (right). An action moves in the intended direction with probability
+0.85, otherwise in the other. The reward depends on the child that is entered: positive for left children, negative for
+right children; its magnitude is 1 where the direction changed (and below the root), and twice the parent's where it
+continued. Leaves have actions too: they pay the reward of the child they would enter, one layer deeper, and terminate
+the episode. At depth 5 there are 31 nodes and the best
 expected return is 17.685535.
 """
 
@@ -19,7 +20,7 @@ DEEPEST = 16
 
 
 def tree(depth: int = 5) -> TabularWorld:
-    """Return the Tree world with ``depth`` decisions from root to end."""
+    """Return the Tree world with ``depth`` decisions per episode."""
     check_int("the depth of a Tree", depth, 1, DEEPEST, WorldError)
     n = 2**depth - 1
     size = np.zeros(2 * n + 1)
@@ -35,7 +36,13 @@ def tree(depth: int = 5) -> TabularWorld:
     position = np.stack([(rank + 0.5) * 2.0 ** (depth - 1 - level), level * 1.4], axis=1)
     edges = np.stack([state, action, child], axis=1)[inner & (slip == 0)]
     return from_outcomes(
-        "Tree", state=state, action=action, probability=np.where(slip, 1 - SUCCESS, SUCCESS),
-        next_state=np.where(inner, child, 0), reward=size[child], terminated=~inner, start=np.arange(n) == 0,
+        "Tree",
+        state=state,
+        action=action,
+        probability=np.where(slip, 1 - SUCCESS, SUCCESS),
+        next_state=np.where(inner, child, 0),
+        reward=size[child],
+        terminated=~inner,
+        start=np.arange(n) == 0,
         layout=Layout(position, "nodes", edges=edges),
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""A tabular world is data: outcomes, a start distribution, a horizon and a layout to draw it in."""
+"""Tabular worlds: outcomes, a start distribution, a horizon and a layout, stored as arrays."""
 
 import hashlib
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ PROBABILITY_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class TabularWorld:
-    """A finite world over its reachable states, numbered 0..n-1; the end of an episode is state -1.
+    """A finite world over its reachable states, numbered 0..n-1; next state -1 means that the episode terminates.
 
     Build one with `from_outcomes`, which checks it, or with `from_toy_text`.
     """
@@ -34,19 +34,19 @@ class TabularWorld:
     """[n] the world's own id of each state."""
     n_actions: int
     state: IntArray
-    """[outcomes] sorted by state and action."""
+    """[outcomes] number of the state acted in; sorted by state and action."""
     action: IntArray
     """[outcomes]"""
     probability: FloatArray
     """[outcomes]"""
     next_state: IntArray
-    """[outcomes] the number of the state entered, -1 where the episode ends."""
+    """[outcomes] number of the state entered, -1 where the episode terminates."""
     reward: FloatArray
     """[outcomes]"""
     start: FloatArray
     """[n] start distribution."""
     horizon: int
-    """Steps after which an episode is cut."""
+    """Number of steps after which an episode is truncated."""
     layout: Layout
     published_expert: BoolArray | None = field(default=None)
     """[n, actions] the expert's actions where the published data used a hand-made expert."""
@@ -59,7 +59,7 @@ class TabularWorld:
 
     @cached_property
     def model(self) -> Model:
-        """Expected rewards and transition probabilities, as the solvers want them."""
+        """Expected rewards and transition probabilities in the format of the solvers."""
         return build_model(
             self.n_states, self.n_actions, self.state, self.action, self.next_state, self.probability, self.reward
         )
@@ -71,7 +71,7 @@ class TabularWorld:
 
     @cached_property
     def walk(self) -> Walk:
-        """The world as the samplers want it."""
+        """The world in the format of the samplers."""
         pair = self.state * self.n_actions + self.action
         first = np.searchsorted(pair, np.arange(self.n_states * self.n_actions + 1))
         cumulative = np.cumsum(self.probability)
@@ -84,11 +84,11 @@ class TabularWorld:
         )
 
     def best_return(self, discount: float = 1.0) -> float:
-        """Return the most that any policy, even one that minds the time, can earn from the start to the horizon."""
+        """Return the largest expected return of any policy, time-dependent ones included, within the horizon."""
         return self._extreme_return(self.model, discount)
 
     def worst_return(self, discount: float = 1.0) -> float:
-        """Return the least that any policy can earn."""
+        """Return the smallest expected return of any policy, time-dependent ones included, within the horizon."""
         return -self._extreme_return(self.model._replace(reward=-self.model.reward), discount)
 
     def _extreme_return(self, model: Model, discount: float) -> float:
@@ -98,7 +98,7 @@ class TabularWorld:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of everything that shapes the data a policy collects here."""
+        """A hash of everything that determines the data a policy collects here."""
         digest = hashlib.blake2b(f"{self.n_actions} {self.horizon}".encode(), digest_size=16)
         expert = np.zeros(0, bool) if self.published_expert is None else self.published_expert
         arrays = (self.ids, self.state, self.action, self.probability, self.next_state, self.reward, self.start, expert)
@@ -129,32 +129,33 @@ def from_outcomes(
         state: [m] non-negative integer id of the state acted in.
         action: [m] action, 0..n_actions-1.
         probability: [m] probability of the outcome; each (state, action) sums to 1.
-        next_state: [m] id of the state entered; ignored where the outcome ends the episode.
+        next_state: [m] id of the state entered; ignored where the episode terminates.
         reward: [m] reward.
-        terminated: [m] whether the outcome ends the episode.
+        terminated: [m] whether the outcome terminates the episode.
         start: probability of starting at id 0, 1, ...
-        horizon: steps after which an episode is cut; may be left out if every path ends by itself.
-        n_actions: number of actions; the largest in ``action`` plus 1 if left out.
-        layout: how to draw the reachable states, in order of id; a plain square of cells if left out.
-        expert: the expert's actions by id, instead of value iteration.
+        horizon: number of steps after which an episode is truncated; defaults to the length of the longest path, and
+            is required if paths can be infinite.
+        n_actions: number of actions; defaults to the largest entry of ``action`` plus 1.
+        layout: how to draw the reachable states, in the order of their ids; defaults to a square block of cells.
+        expert: the expert's actions by state id; defaults to value iteration.
 
     Returns:
         The world over the states that can be reached from the start.
 
     Raises:
-        WorldError: the arrays do not describe a world.
+        WorldError: the arrays do not describe a valid world.
     """
     try:
         s, a, following = (np.asarray(x).astype(np.int64, casting="same_kind") for x in (state, action, next_state))
         p, r, d0 = (np.asarray(x, np.float64) for x in (probability, reward, start))
-        ends = truth_values("terminated", terminated, WorldError)
+        terminal = truth_values("terminated", terminated, WorldError)
     except (TypeError, ValueError) as error:
         raise WorldError(f"world {name!r}: states and actions must be integers, the rest numbers ({error})") from None
-    if not (s.ndim == 1 and s.shape == a.shape == p.shape == following.shape == r.shape == ends.shape):
+    if not (s.ndim == 1 and s.shape == a.shape == p.shape == following.shape == r.shape == terminal.shape):
         raise WorldError(f"world {name!r}: the outcome arrays must be one-dimensional and of the same length")
     if len(s) == 0:
         raise WorldError(f"world {name!r} has no outcomes")
-    following = np.where(ends, 0, following)
+    following = np.where(terminal, 0, following)
     actions = int(a.max()) + 1 if n_actions is None else check_int("n_actions", n_actions, 1, error=WorldError)
     if s.min() < 0 or a.min() < 0 or a.max() >= actions:
         raise WorldError(f"world {name!r}: state ids must not be negative, actions must lie in 0..{actions - 1}")
@@ -163,7 +164,7 @@ def from_outcomes(
         raise WorldError(f"world {name!r}: probabilities must be 0 or more, rewards numbers from {limits}")
     _check_start(name, d0, s)
     rows = np.flatnonzero(p > 0)
-    ids = _reachable(name, s[rows], following[rows], ends[rows], d0)
+    ids = _reachable(name, s[rows], following[rows], terminal[rows], d0)
     rows = rows[np.isin(s[rows], ids)]
     number = np.full(int(max(ids.max(), following.max())) + 1, -1)
     number[ids] = np.arange(len(ids))
@@ -179,10 +180,19 @@ def from_outcomes(
     start_of = np.zeros(len(ids))
     start_of[number[np.flatnonzero(d0)]] = d0[d0 > 0] / d0.sum()
     world = TabularWorld(
-        name, ids, actions, number[s[rows]], a[rows], p[rows], np.where(ends, -1, number[following])[rows], r[rows],
-        start_of, horizon=0, layout=layout or square_layout(len(ids)),
+        name,
+        ids,
+        actions,
+        number[s[rows]],
+        a[rows],
+        p[rows],
+        np.where(terminal, -1, number[following])[rows],
+        r[rows],
+        start_of,
+        horizon=0,
+        layout=layout or square_layout(len(ids)),
         published_expert=_expert_table(name, expert, ids, actions),
-    )  # fmt: skip
+    )
     return replace(world, horizon=_horizon(world, horizon))
 
 
@@ -190,9 +200,9 @@ def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = No
     """Build a world from a Gymnasium environment with a toy-text table ``P``.
 
     Args:
-        env: the environment; wrappers are looked through.
-        name: the world's name; the environment's id if left out.
-        horizon: steps after which an episode is cut; the environment's own time limit if left out.
+        env: the environment; wrappers are removed.
+        name: the world's name; defaults to the id of the environment.
+        horizon: number of steps after which an episode is truncated; defaults to the time limit of the environment.
         **options: ``layout`` and ``expert`` as for `from_outcomes`.
 
     Raises:
@@ -201,7 +211,7 @@ def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = No
     table = getattr(getattr(env, "unwrapped", None), "P", None)
     if not isinstance(table, dict) or not table:
         raise WorldError(
-            f"{env} has no toy-text table `P`: {{state: {{action: [(probability, next, reward, ended)]}}}}"
+            f"{env} has no toy-text table `P`: {{state: {{action: [(probability, next, reward, terminated)]}}}}"
         )
     rows = [(s, a, *outcome) for s, by_action in table.items() for a, found in by_action.items() for outcome in found]
     state, action, probability, next_state, reward, terminated = zip(*rows, strict=True)
@@ -211,11 +221,17 @@ def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = No
     spec = env.spec
     return from_outcomes(
         name or (spec.id if spec else type(env.unwrapped).__name__),
-        state=state, action=action, probability=probability, next_state=next_state, reward=reward,
-        terminated=terminated, start=start,
+        state=state,
+        action=action,
+        probability=probability,
+        next_state=next_state,
+        reward=reward,
+        terminated=terminated,
+        start=start,
         horizon=horizon if horizon is not None else (spec.max_episode_steps if spec else None),
-        n_actions=int(env.action_space.n), **options,
-    )  # fmt: skip
+        n_actions=int(env.action_space.n),
+        **options,
+    )
 
 
 def truth_values(name: str, values: ArrayLike, error: type[SelectEnvError]) -> BoolArray:
@@ -231,7 +247,7 @@ def truth_values(name: str, values: ArrayLike, error: type[SelectEnvError]) -> B
 
 
 def _check_start(name: str, start: FloatArray, state: IntArray) -> None:
-    """Raise unless ``start`` is a distribution over states that act."""
+    """Raise unless ``start`` is a distribution over states with actions."""
     if start.ndim != 1 or not np.isfinite(start).all() or (start < 0).any() or start.sum() <= 0:
         raise WorldError(f"world {name!r}: the start distribution must have a positive entry and no negative one")
     if abs(start.sum() - 1) > PROBABILITY_TOLERANCE:
@@ -241,29 +257,29 @@ def _check_start(name: str, start: FloatArray, state: IntArray) -> None:
         raise WorldError(f"world {name!r} starts in state {idle[0]}, which has no actions")
 
 
-def _reachable(name: str, state: IntArray, next_state: IntArray, ends: BoolArray, start: FloatArray) -> IntArray:
-    """Return the ids of the non-terminal states that can be reached, in order."""
+def _reachable(name: str, state: IntArray, next_state: IntArray, terminal: BoolArray, start: FloatArray) -> IntArray:
+    """Return the sorted ids of the reachable non-terminal states."""
     acting = np.unique(state)
-    missing = np.setdiff1d(next_state[~ends], acting)
+    missing = np.setdiff1d(next_state[~terminal], acting)
     if len(missing):
         raise WorldError(
             f"world {name!r} enters state {missing[0]}, which has no actions; "
-            "if episodes end there, say so in `terminated`"
+            "if episodes terminate there, set `terminated`"
         )
     size, first = int(acting.max()) + 1, np.flatnonzero(start)
-    source = np.concatenate([state[~ends], np.full(len(first), size)])  # one more node leads to all starts
-    target = np.concatenate([next_state[~ends], first])
+    source = np.concatenate([state[~terminal], np.full(len(first), size)])  # an extra node leads to all start states
+    target = np.concatenate([next_state[~terminal], first])
     graph = csr_array((np.ones(len(source), bool), (source, target)), shape=(size + 1, size + 1))
     found = breadth_first_order(graph, size, return_predecessors=False)
     return np.sort(found[1:]).astype(np.int64)
 
 
 def _horizon(world: TabularWorld, horizon: int | None) -> int:
-    """Return the horizon, or the longest path where none is given."""
+    """Return the horizon; it defaults to the length of the longest path."""
     if horizon is not None:
         return check_int(f"world {world.name!r}: the horizon", horizon, 1, error=WorldError)
     if not world.model.acyclic:
-        raise WorldError(f"world {world.name!r} can go in circles: it needs a horizon")
+        raise WorldError(f"world {world.name!r} has cycles: it needs a horizon")
     return longest_path(world.model)
 
 
@@ -280,18 +296,22 @@ def longest_path(model: Model) -> int:
 def _expert_table(
     name: str, expert: dict[int, Sequence[int]] | None, ids: IntArray, n_actions: int
 ) -> BoolArray | None:
-    """Return the expert's actions as a table."""
+    """Return the expert's actions as a table [n, actions]; None without an expert."""
     if expert is None:
         return None
     for s, choice in expert.items():
         if not isinstance(choice, Sequence) or not choice or not all(is_int(a) and 0 <= a < n_actions for a in choice):
-            raise WorldError(f"world {name!r}: the expert's actions at {s} must be a list out of 0..{n_actions - 1}")
+            raise WorldError(
+                f"world {name!r}: the expert's actions at state {s} must be a non-empty list of 0..{n_actions - 1}"
+            )
     missing = [int(s) for s in ids if s not in expert]
     if missing:
         raise WorldError(f"world {name!r}: the expert has no action at state {missing[0]}")
     unknown = sorted(set(expert) - set(ids.tolist()))
     if unknown:
-        raise UnknownStateError(f"world {name!r}: the expert acts at state {unknown[0]}, which the world has not got")
+        raise UnknownStateError(
+            f"world {name!r}: the expert acts at state {unknown[0]}, which does not exist in the world"
+        )
     table = np.zeros((len(ids), n_actions), bool)
     for row, s in enumerate(ids):
         table[row, list(expert[int(s)])] = True
