@@ -1,4 +1,4 @@
-"""What a selection strategy is: it scores states and chooses among them."""
+"""Base classes of selection strategies, which score states and choose the ones to label."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from selectenv.view import SelectionView
 Observation = dict[str, Any]
 Info = dict[str, Any]
 UNLIKELY = -1e6
-"""Log weight of states with weight 0: they are drawn only if no others are left."""
+"""Log weight of states with weight 0: they are drawn only if no other states are left."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Agent(ABC):
         """Train through the evaluator of ``env``; strategies that need no training do nothing."""
 
     def begin(self, view: SelectionView) -> None:  # noqa: B027 - most strategies need only observations
-        """Take note of what may be known about the episode that has just begun.
+        """Receive what a strategy may know about the episode that has just started.
 
         Args:
-            view: the reward-free data, the rewards revealed so far, and the terms of the episode.
+            view: the reward-free data, the rewards revealed so far, and the rule, gamma and budget of the episode.
         """
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Agent(ABC):
 
     @abstractmethod
     def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
-        """Return the numbers of k different states to label, in order."""
+        """Return the numbers [k] of k different states to label, in order."""
 
     def select(self, obs: Observation, info: Info, rng: np.random.Generator) -> int:
         """Return the number of the state to label next."""
@@ -79,7 +79,7 @@ class SamplingAgent(Agent):
         """Return non-negative weights [n]; those of states that cannot be labelled do not matter."""
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
-        """Return the probability of each state to be drawn next."""
+        """Return the probability [n] that each state is drawn next; NaN for states that can no longer be labelled."""
         open_states = open_mask(info)
         weights = np.where(open_states, self.weights(obs, info), 0.0)
         total = weights.sum()
@@ -87,26 +87,26 @@ class SamplingAgent(Agent):
         return np.where(open_states, share, np.nan)
 
     def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
-        """Draw k states without replacement in one pass."""
+        """Draw k states [k] without replacement in one pass."""
         return gumbel_top_k(self.weights(obs, info), open_mask(info), k, rng)
 
 
 class RankingAgent(Agent):
-    """A strategy that takes the best-scored states; ties go to the lower number."""
+    """A strategy that labels the states with the highest scores; ties go to the lower number."""
 
     def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
-        """Return the k best-scored states."""
+        """Return the k states [k] with the highest scores."""
         return top_k(self.scores(obs, info), k)
 
 
 def open_mask(info: Info) -> BoolArray:
-    """Return which states can still be labelled."""
+    """Return the mask [n] of states that can still be labelled."""
     mask: BoolArray = np.asarray(info["action_mask"]) > 0
     return mask
 
 
 def top_k(scores: FloatArray, k: int) -> IntArray:
-    """Return the k best-scored states, best first, passing over NaN."""
+    """Return the k states [k] with the highest scores, highest first; NaN scores are skipped."""
     wanted = np.where(np.isnan(scores), -np.inf, scores)
     _check_enough(int((wanted > -np.inf).sum()), k)
     if 0 < k < len(wanted) // 8:  # partial sorting keeps this linear in the number of states
@@ -118,7 +118,7 @@ def top_k(scores: FloatArray, k: int) -> IntArray:
 
 
 def gumbel_top_k(weights: FloatArray, open_states: BoolArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Draw k of the open states one after the other without replacement, in proportion to their weights.
+    """Draw k of the open states [k] sequentially without replacement, in proportion to their weights.
 
     Adding Gumbel noise to log weights and taking the k largest draws from the same distribution as k draws with the
     weights of drawn states set to 0 (Vieira 2014; Kool et al. 2019, https://arxiv.org/abs/1903.06059).
@@ -130,4 +130,6 @@ def gumbel_top_k(weights: FloatArray, open_states: BoolArray, k: int, rng: np.ra
 
 def _check_enough(available: int, k: int) -> None:
     if not is_int(k) or not 1 <= k <= available:
-        raise LabelError(f"{k!r} states were asked for, {available} can still be labelled")
+        raise LabelError(
+            f"k must be an integer between 1 and the {available} states that can still be labelled; got {k!r}"
+        )

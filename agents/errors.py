@@ -1,15 +1,15 @@
-"""What can go wrong with a strategy."""
+"""Errors raised by strategies."""
 
 from selectenv.errors import SelectEnvError
 
 
 class NotTrainedError(SelectEnvError, RuntimeError):
-    """A strategy that must be trained, or shown its environment, was asked to select before that."""
+    """A strategy was asked to select before it was trained or before an episode was begun."""
 
 
 class SearchLimitError(SelectEnvError, RuntimeError):
-    """A search would evaluate more label sets than it is allowed to."""
+    """A search would evaluate more label sets than its ``max_evaluations``."""
 
 
 class SavedAgentError(SelectEnvError, ValueError):
-    """A saved strategy that is damaged, foreign, or made for another world or budget."""
+    """A saved strategy is damaged, not a saved strategy, or was trained for another world or budget."""

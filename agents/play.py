@@ -23,15 +23,15 @@ class Episode:
 
     agent: str
     labels: IntArray
-    """Numbers of the labelled states, in order, those labelled at random at reset first."""
+    """Numbers of the labelled states in the order of labelling; initial labels come first."""
     ids: NDArray[Any]
     """The world's own ids of the same states."""
     performance: float | None
     """Expected return of the policy learned from the labels; None without an evaluator."""
     asked: int
-    """Evaluator calls asked for, in training and in play; marginal rewards count too."""
+    """Number of evaluator calls requested, in training and in play; marginal rewards count too."""
     computed: int
-    """Those that had to be computed."""
+    """Number of those calls that had to be computed rather than read from the cache."""
     replaced: list[Any] = field(default_factory=list)
     """Ids that a trained strategy wanted but the data never visit."""
 
@@ -64,15 +64,14 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
     rng = generator(seed, "selection", agent.name)
     if agent.taxonomy.test_loop == "closed" and not inner.problem.dataset.has_rewards:
         warnings.warn(
-            f"{agent.name} uses the rewards that labels reveal, and these data have none: it plays as if they were "
-            "never revealed",
+            f"{agent.name} uses revealed rewards, but the data have none: it plays as if labels revealed nothing",
             NoRewardsWarning,
             stacklevel=2,
         )
     agent.begin(inner.view())
     left, open_states = inner.budget - inner.labels_spent, int(info["action_mask"].sum())
     if left > open_states:
-        raise OptionError(f"the budget is {left} labels, but only {open_states} states of the data can be labelled")
+        raise OptionError(f"the budget is {left} labels, but only {open_states} states can be labelled")
     terminated = False
     performance = None
     while not terminated:
@@ -83,7 +82,7 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
             k = left if agent.taxonomy.test_loop == "open" else min(left, inner.labels_to_refit)
         choice: Any = agent.select(obs, info, rng) if k == 1 else agent.select_many(obs, info, k, rng)
         if batches is not None:
-            choice = np.resize(choice, batches.k)  # labels beyond the budget are not made
+            choice = np.resize(choice, batches.k)  # entries beyond the budget are ignored
         obs, _, terminated, _, news = env.step(choice)
         info = {**info, **news}
         performance = news.get("performance")

@@ -1,4 +1,4 @@
-"""The strategies by name."""
+"""Registry of strategies: registration, construction by name, loading."""
 
 import importlib
 import os
@@ -22,7 +22,7 @@ class AgentRow(NamedTuple):
 
     kind: type[Agent]
     preset: dict[str, Any]
-    """Options that the name stands for."""
+    """Preset options of the name."""
 
 
 def _row_of(name: str, kind: Any) -> AgentRow:
@@ -40,7 +40,7 @@ def register(name: str, **preset: Any) -> Callable[[A], A]:
 
     Args:
         name: the name that `agents.make` takes.
-        **preset: options that the name stands for; a class can be registered under several names.
+        **preset: preset options; a class can be registered under several names with different presets.
     """
 
     def add(kind: A) -> A:
@@ -58,20 +58,20 @@ def make(name: str, **options: Any) -> Agent:
         **options: its options; presets such as those of "es-50" can be overridden.
 
     Raises:
-        UnknownNameError: a strategy or option that does not exist; the message says what was probably meant.
-        OptionError: a value that is not allowed.
+        UnknownNameError: the strategy or an option does not exist; the message suggests the nearest names.
+        OptionError: an option has an invalid value.
     """
     kind, preset = AGENTS.find(name)
     allowed = [option.name for option in fields(kind) if option.init]  # type: ignore[arg-type]  # a dataclass, see above
     for option in options:
         if option not in allowed:
-            has = did_you_mean(option, allowed) if allowed else "it has none."
-            raise UnknownNameError(f"{name} has no option {option!r}; {has}")
+            hint = did_you_mean(option, allowed) if allowed else "it has no options."
+            raise UnknownNameError(f"{name} has no option {option!r}; {hint}")
     try:
         agent = kind(**{**preset, **options})
     except TypeError as error:
         raise OptionTypeError(f"{name}: {error}") from error
-    agent.name = name  # type: ignore[misc]  # a preset goes by its own name
+    agent.name = name  # type: ignore[misc]  # a preset has its own name
     return agent
 
 
@@ -79,7 +79,7 @@ def load(path: str | os.PathLike[str]) -> Agent:
     """Load a trained strategy from the file that its `save` wrote.
 
     Raises:
-        SavedAgentError: the file is missing, damaged, foreign, or of a strategy that this release does not have.
+        SavedAgentError: the file is missing or damaged, or contains a strategy that this release does not have.
     """
     from agents.sb3.sb3_agents import load_sb3
     from agents.search.search_agent import SearchAgent, read_memory
@@ -92,9 +92,13 @@ def load(path: str | os.PathLike[str]) -> Agent:
     try:
         agent = make(memory["agent"], **memory["options"])
     except (OptionError, TypeError) as error:
-        raise SavedAgentError(f"{os.fspath(path)!r} is of a strategy that cannot be made here: {error}") from None
+        raise SavedAgentError(
+            f"{os.fspath(path)!r} contains a strategy that cannot be made by this release: {error}"
+        ) from None
     if not isinstance(agent, SearchAgent):
-        raise SavedAgentError(f"{os.fspath(path)!r} is of {agent.name!r}, which learns nothing that could be saved")
+        raise SavedAgentError(
+            f"{os.fspath(path)!r} contains {agent.name!r}, which is not a search strategy and cannot be saved"
+        )
     agent.remember(memory)
     return agent
 

@@ -1,4 +1,4 @@
-"""adaptive-mixture: explores while the learner predicts the return of its policy well, exploits when it does not."""
+"""adaptive-mixture: explores while the learner predicts its own return accurately, and exploits otherwise."""
 
 import math
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ EXPLORES = ("inverse", "uniform")
 @register("adaptive-mixture")
 @dataclass
 class AdaptiveMixture(SamplingAgent):
-    """Samples from w explore + (1 - w) exploit with w = exp(-|J - J_proxy| / scale); asks the evaluator for J.
+    """Samples from w explore + (1 - w) exploit with w = exp(-|J - J_proxy| / scale); J costs one evaluator call.
 
     J is the true discounted return of the current policy, J_proxy the value the learner predicts for it at the data's
-    start distribution. Exploit is a visitation, explore its inverse (or uniform).
+    start distribution. The exploit distribution is a visitation, the explore distribution its inverse (or uniform).
     """
 
     exploit: str = "visitation"
@@ -34,6 +34,7 @@ class AdaptiveMixture(SamplingAgent):
     explore: str = "inverse"
     """"inverse" (of the visitation) or "uniform"."""
     scale: float = 0.5
+    """Scale of the prediction error, in units of return."""
 
     name = "adaptive-mixture"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="playing")
@@ -46,24 +47,24 @@ class AdaptiveMixture(SamplingAgent):
         self._env: RewardSelectionEnv | None = None
 
     def train(self, env: gym.Env[Any, Any], seed: int = 0) -> None:
-        """Keep the environment that will be played: its evaluator is asked at every selection."""
+        """Keep the environment to play: its evaluator is called at every selection."""
         self._env = selection_env(env)
 
     def begin(self, view: SelectionView) -> None:
         """Check that the episode is played in the environment that was given to `train`.
 
         Raises:
-            NotTrainedError: there is no such environment, or it has other data.
+            NotTrainedError: `train` was not called, or was called with an environment that has other data.
         """
         if self._env is None or self._env.problem.dataset.without_rewards is not view.dataset:
             raise NotTrainedError(
-                "adaptive-mixture asks the evaluator while it plays: call agent.train(env) with the environment to play"
+                "adaptive-mixture calls the evaluator while it plays: first call agent.train(env) with the same env"
             )
 
     def exploration(self) -> float:
-        """Return w for the labels so far; one evaluator call."""
+        """Return w for the current labels; costs one evaluator call."""
         if self._env is None:
-            raise NotTrainedError("adaptive-mixture asks the evaluator while it plays: call agent.train(env) first")
+            raise NotTrainedError("adaptive-mixture calls the evaluator while it plays: call agent.train(env) first")
         problem = self._env.problem
         result = problem.learn(self._env.labels)
         true = problem.evaluator.evaluate(result.policy, discount=problem.learner.gamma)
@@ -71,7 +72,7 @@ class AdaptiveMixture(SamplingAgent):
         return math.exp(-abs(true - predicted) / self.scale)
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
-        """Return the mixture."""
+        """Return the weights [n] of the mixture."""
         w = self.exploration()
         visits = np.asarray(obs[self.exploit], np.float64)
         seen = np.asarray(obs["visitation"]) > 0

@@ -1,7 +1,8 @@
-"""guided and guided-on-policy: from often visited states towards the predecessors of the best-valued ones.
+"""guided and guided-on-policy: start with frequently visited states, move to predecessors of high-valued states.
 
 Label b is drawn from  alpha_b d(s) + (1 - alpha_b) d_prev(s | best),  where d is the visitation (of the data, or of the
-current policy) and d_prev spreads over the unlabelled predecessors of the best-valued labelled state that has some.
+current policy) and d_prev is a distribution over the unlabelled predecessors of "best", the labelled state with the
+highest value among those that have such predecessors.
 """
 
 import math
@@ -20,10 +21,10 @@ SMALLEST = 1e-6
 
 
 def exploration(b: int, n: int, decay: str, temperature: float, fixtime: float) -> float:
-    """Return alpha_b: 1 at the first label, about 0 from label T = floor(fixtime (n + 1)) on.
+    """Return alpha_b: 1 for the first label, about 0 from label T = floor(fixtime (n + 1)) onwards.
 
-    Linear: 1 - (b - 1) / (T - 1). Convex: exp(-temperature (b - 1) / (T - 1)). Concave: 1 - convex(T + 1 - b). Kept
-    within [1e-6, 1]; with T <= 1 only the first label explores.
+    Linear: 1 - (b - 1) / (T - 1). Convex: exp(-temperature (b - 1) / (T - 1)). Concave: 1 - convex(T + 1 - b). The
+    result is clipped to [1e-6, 1]; with T <= 1 only the first label explores.
     """
     threshold = math.floor(fixtime * (n + 1))
     if b <= 1:
@@ -44,37 +45,38 @@ def exploration(b: int, n: int, decay: str, temperature: float, fixtime: float) 
 @register("guided")
 @dataclass
 class Guided(SamplingAgent):
-    """Explores by the visitation of the data, then exploits the learned values."""
+    """Explores in proportion to the visitation of the data, then exploits the learned values."""
 
     decay: str = "linear"
-    """How exploration falls: "linear", "convex" (early) or "concave" (late)."""
+    """Shape of the decay of exploration: "linear", "convex" (early) or "concave" (late)."""
     temperature: float = 6.0
-    """How sharply, for convex and concave."""
+    """Steepness of the convex and concave decays."""
     fixtime: float = 0.5
-    """Share of all states after which it only exploits."""
+    """Number of labels, as a share of all states, after which it only exploits."""
 
     name = "guided"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
     explore = "visitation"
 
     def __post_init__(self) -> None:
-        """Refuse options that make no schedule."""
+        """Reject options that do not define a schedule."""
         check_name("decay", self.decay, DECAYS)
         self.temperature = check_real("temperature", self.temperature, "(0, inf)")
         self.fixtime = check_real("fixtime", self.fixtime, "[0, 1]")
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
-        """Return the mixture; where nothing can be exploited yet, exploration is all there is."""
+        """Return the weights [n] of the mixture; without predecessors to exploit, only exploration has weight."""
         b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
         explore, exploit = np.asarray(obs[self.explore], np.float64), np.asarray(obs["predecessors"], np.float64)
         alpha = exploration(b, len(explore), self.decay, self.temperature, self.fixtime)
         return alpha * explore + (1 - alpha) * exploit
 
     def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
-        """Draw k states, each label with its own alpha_b, in one pass.
+        """Draw k states [k] in one pass, each with its own alpha_b.
 
-        Each draw comes from one of the two distributions, chosen by the mass it has left; within one, the next state of
-        a random order drawn once (see `gumbel_top_k`) is distributed as a fresh draw from what is left.
+        Each state is drawn from one of the two distributions, chosen in proportion to its remaining mass. Within a
+        distribution, the next state of a random order that is drawn once (see `gumbel_top_k`) has the same distribution
+        as a new draw from the remaining states.
         """
         if k == 1:
             return super().select_many(obs, info, k, rng)
@@ -102,7 +104,7 @@ class Guided(SamplingAgent):
 @register("guided-on-policy")
 @dataclass
 class GuidedOnPolicy(Guided):
-    """Explores by the visitation of the current policy instead."""
+    """Like `Guided`, but explores in proportion to the visitation of the current policy."""
 
     name = "guided-on-policy"
     explore = "on_policy_visitation"

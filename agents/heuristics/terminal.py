@@ -1,4 +1,4 @@
-"""terminal: states that terminate episodes first, then backwards from there."""
+"""terminal: labels states that terminate episodes first, then moves backwards from them."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Terminal(RankingAgent):
     taxonomy = Taxonomy(test_loop="open", training="none", evaluator="never")
 
     def __post_init__(self) -> None:
-        """Start without a dataset."""
+        """Start without distances; `begin` computes them."""
         self._steps: IntArray | None = None
 
     def begin(self, view: SelectionView) -> None:

@@ -1,4 +1,4 @@
-"""terminal-guided: rare ends until a reward shows, then where data, policy and ends meet."""
+"""terminal-guided: labels rare terminal states until a reward is seen, then states that combine three features."""
 
 from dataclasses import dataclass
 
@@ -15,40 +15,42 @@ from selectenv.typing import FloatArray
 class TerminalGuided(RankingAgent):
     """Our best training-free strategy: a pure, deterministic function of the observation, the same in every world.
 
-    *Phase 1, as long as every learned value is 0*: label the least visited state among those that end episodes. An end
-    that the data rarely reach is more likely a goal than an accident on the way, and one rewarding end is all that a
-    sparse world needs: the learner itself carries its value back through unlabelled states, so labelling predecessors,
-    as guided does, tells it nothing new. In worlds with rewards everywhere the first label already shows a value, and
-    the phase costs that one label.
+    *Phase 1, while every learned value is 0*: label the least visited state among those that terminate episodes. A
+    terminal state that the data rarely reach is more likely to be a goal than a failure, and in a world with sparse
+    rewards one rewarding terminal state is enough: the learner propagates its value through unlabelled states, so
+    labelling predecessors, as guided does, adds no information. In worlds with dense rewards the first label already
+    reveals a value, and the phase costs one label.
 
     *Phase 2*: label the state with the largest  sqrt(visitation x on-policy visitation) x (floor + termination).
-    The first factor leans on what the data's authors did, who were better than chance. The second keeps to what the
-    current policy would meet: with unknown rewards counted as 0 a policy flees from costs it knows to states without a
-    label, and labelling where it now goes takes these illusions away one by one, and spares regions it has left. The
-    third prefers states where much is decided at once.
+    The visitation favours states that the behaviour policy, which is better than random, visits. The on-policy
+    visitation favours states that the current policy visits: with unknown rewards imputed as 0, the policy avoids known
+    costs by moving to unlabelled states, and labelling those states corrects their values one by one without spending
+    labels on regions that it no longer visits. The termination favours states that decide the outcome of an episode.
 
-    The floor is the weight of states that end nothing; the root weighs two visitations like one, against the ends. Of
-    the exponents 0, 1/2, 1 (visitations) and 0, 1/2, 1, 2 (ends) tried on the six published worlds under UDS, several
-    did equally well; leaving out either visitation did not. It was chosen on those worlds, so they flatter it.
+    The square root gives the two visitations together the weight of one, relative to termination. Of the exponents 0,
+    1/2, 1 (visitations) and 0, 1/2, 1, 2 (termination) tried on the six published worlds under UDS, several performed
+    equally well; omitting either visitation performed worse. The exponents were chosen on those worlds, so results
+    there are optimistic.
     """
 
     floor: float = 0.05
+    """Weight of states that never terminate an episode."""
 
     name = "terminal-guided"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
 
     def __post_init__(self) -> None:
-        """Refuse a floor that is no weight."""
+        """Reject a floor outside (0, 1]."""
         check_real("floor", self.floor, "(0, 1]")
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
-        """Return the scores of the current phase."""
+        """Return the scores [n] of the current phase."""
         open_states = open_mask(info)
         visits = np.maximum(np.asarray(obs["visitation"], np.float64), 1e-12)
-        ends = np.asarray(obs["termination"], np.float64)
-        if not np.any(obs["value"]) and (open_states & (ends > 0)).any():
-            scores = (ends > 0) / visits
+        termination = np.asarray(obs["termination"], np.float64)
+        if not np.any(obs["value"]) and (open_states & (termination > 0)).any():
+            scores = (termination > 0) / visits
         else:
             policy_visits = np.maximum(np.asarray(obs["on_policy_visitation"], np.float64), 1e-6)
-            scores = np.sqrt(visits * policy_visits) * (self.floor + ends)
+            scores = np.sqrt(visits * policy_visits) * (self.floor + termination)
         return np.where(open_states, scores, np.nan)

@@ -1,4 +1,4 @@
-"""uniform: any state is as likely."""
+"""uniform: all states are equally likely."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from selectenv.typing import FloatArray
 @register("uniform")
 @dataclass
 class Uniform(SamplingAgent):
-    """Draws from all states that can be labelled: the baseline, strong where rare states matter."""
+    """Draws uniformly from all states that can be labelled: the baseline, strong where rare states matter."""
 
     name = "uniform"
     taxonomy = Taxonomy(test_loop="open", training="none", evaluator="never")

@@ -1,4 +1,4 @@
-"""visitation and visitation-on-policy: states that are often visited come first."""
+"""visitation and visitation-on-policy: draw states in proportion to how often they are visited."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from selectenv.typing import FloatArray
 @register("visitation")
 @dataclass
 class Visitation(SamplingAgent):
-    """Draws in proportion to the visits in the data, so that as much of the data as possible is labelled."""
+    """Draws in proportion to the visits in the data, so that a large share of the data is labelled."""
 
     name = "visitation"
     taxonomy = Taxonomy(test_loop="open", training="none", evaluator="never")
@@ -25,7 +25,7 @@ class Visitation(SamplingAgent):
 @register("visitation-on-policy")
 @dataclass
 class VisitationOnPolicy(SamplingAgent):
-    """Draws in proportion to where the current policy would go, in the empirical model."""
+    """Draws in proportion to the visits of the current policy in the empirical model."""
 
     name = "visitation-on-policy"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")

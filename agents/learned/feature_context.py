@@ -1,4 +1,4 @@
-"""How learned selectors see an episode: one row of features per state."""
+"""The input of learned selectors during an episode: one row of features per state."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from selectenv.view import SelectionView
 
 @dataclass(frozen=True, eq=False)
 class FeatureContext:
-    """What does not change during an episode."""
+    """The inputs of the features that do not change during an episode."""
 
     structure: Structure
     budget: int
@@ -34,7 +34,7 @@ class FeatureContext:
 
 
 class SelectorAgent(RankingAgent):
-    """A strategy that labels the state that a network scores highest."""
+    """A strategy that labels the states to which a network gives the highest scores."""
 
     _without: tuple[str, ...] = ()
     _context: FeatureContext | None = None
@@ -48,7 +48,7 @@ class SelectorAgent(RankingAgent):
         self._context = FeatureContext.of(view, self._without)
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
-        """Return the network's score of each state."""
+        """Return the network's score of each state [n]; NaN for states that can no longer be labelled."""
         if self._context is None:
             raise NotTrainedError(
                 f"{self.name} does not know the data yet: call agent.begin(env.unwrapped.view()) after reset"

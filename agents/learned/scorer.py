@@ -1,8 +1,8 @@
 """The network of learned selectors: one small network scores every state, independent of their number and order.
 
 Deep sets (Zaheer et al. 2017, https://arxiv.org/abs/1703.06114): each state's features are encoded, the codes of all
-states are pooled by mean and maximum, and a second network scores each code beside the pool. The same weights serve any
-world.
+states are pooled by mean and maximum, and a second network scores each code together with the pool. The same weights
+work in any world.
 """
 
 from agents.learned.state_features import NAMES
@@ -19,7 +19,7 @@ SEEN = NAMES.index("seen")
 
 
 class StateScorer(nn.Module):
-    """Returns one score per state, and one value for the whole set."""
+    """Network with one score per state and one value for the whole set of states."""
 
     def __init__(self, hidden: int = 64, features: int = len(NAMES)) -> None:
         """Build the network.
@@ -46,5 +46,5 @@ class StateScorer(nn.Module):
 
 
 def one_thread() -> None:
-    """Train on one thread in this process: the network is too small to gain from more, and sums keep their order."""
+    """Limit torch to one thread in this process: the network is too small for more, and sums stay deterministic."""
     torch.set_num_threads(1)

@@ -31,12 +31,12 @@ LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
 class LearnedSelector(SelectorAgent):
     """Scores every state with a small network and labels the best; torch is not needed to play.
 
-    `selectenv train-selector` trains the network on random worlds and the returns that each label would have led to
-    there; none of the published worlds is among them.
+    `selectenv train-selector` trains the network on random worlds, with the return that each possible label would lead
+    to as the target; none of the published worlds is among them.
     """
 
     weights: str = SHIPPED
-    """Name of a selector that ships with the package, such as "seed-1", or a file of `selectenv train-selector`."""
+    """Name of a selector that ships with the package, such as "seed-1", or a file from `selectenv train-selector`."""
 
     name = "learned"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
@@ -49,7 +49,7 @@ class LearnedSelector(SelectorAgent):
         self._without = tuple(self.card["without"])
 
     def score_features(self, features: Float32Array) -> Float32Array:
-        """Return the scores without torch."""
+        """Return the scores [n], computed without torch."""
         return score_states(self._parts, features)
 
 
@@ -57,7 +57,7 @@ def selector_path(weights: str | os.PathLike[str]) -> Path:
     """Return the file of a selector that ships with the package, or the path as it is.
 
     Raises:
-        SavedAgentError: there is neither.
+        SavedAgentError: there is no such selector and no such file.
     """
     path, shipped = Path(weights), sorted(file.stem for file in FOLDER.glob("*.npz"))
     if str(weights) in shipped:
@@ -69,7 +69,7 @@ def selector_path(weights: str | os.PathLike[str]) -> Path:
 
 
 def score_states(parts: dict[str, NDArray[Any]], features: Float32Array) -> Float32Array:
-    """Return the scores [n] for features [n, features], as the network of `agents.learned.scorer` gives them."""
+    """Return the scores [n] for features [n, features], equal to those of the network in `agents.learned.scorer`."""
 
     def layer(name: str, inputs: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(inputs @ parts[f"{name}.weight"].T + parts[f"{name}.bias"])
@@ -88,7 +88,7 @@ def read_selector(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]]
     """Return the layers and the card of a selector.
 
     Raises:
-        SavedAgentError: the file is damaged, or of another network.
+        SavedAgentError: the file is damaged or contains another network.
         OSError: there is no such file.
     """
     return _read(os.fspath(path), Path(path).stat().st_mtime_ns)
@@ -102,7 +102,7 @@ def _read(path: str, _modified: int) -> tuple[dict[str, NDArray[Any]], dict[str,
         raise SavedAgentError(str(error)) from None
     hidden = card.get("hidden")
     if card.get("features") != list(NAMES) or not isinstance(hidden, int) or not isinstance(card.get("without"), list):
-        raise SavedAgentError(f"{path!r} is not a selector, or one with other input features")
+        raise SavedAgentError(f"{path!r} is not a selector with the input features of this release")
     sizes = ((hidden, len(NAMES)), (hidden, hidden), (hidden, 3 * hidden), (1, hidden))
     wanted: dict[str, tuple[int, ...]] = {}
     for name, shape in zip(LAYERS, sizes, strict=True):

@@ -38,11 +38,11 @@ NAMES = (
     "states",
     "reward seen",
 )
-"""The features of a state, in order; the last five describe the whole episode."""
+"""Names of the features of a state, in order; the last five describe the whole episode."""
 LARGE = 64
-"""Worlds with more states look as large as this: selectors are trained up to here, and networks do not extrapolate."""
+"""Larger worlds are encoded as having this many states, the largest number in training: networks do not extrapolate."""
 TERMINATION_FEATURES = ("termination", "nearness to termination", "out-degree")
-"""What an ablation leaves out: everything that reveals where episodes terminate (a terminal state has no successor)."""
+"""Features left out in an ablation: all that reveal where episodes terminate (a terminal state has no successor)."""
 _STRUCTURES: WeakKeyDictionary[OfflineDataset, dict[str, FloatArray]] = WeakKeyDictionary()
 
 
@@ -52,7 +52,7 @@ class Structure:
 
     dataset: OfflineDataset
     columns: dict[str, FloatArray]
-    """[n] by name."""
+    """Feature name -> values [n]."""
 
 
 def structure_of(dataset: OfflineDataset) -> Structure:
@@ -88,8 +88,8 @@ def state_features(
 
     Args:
         obs: the observation.
-        info: holds the mask of states that can still be labelled.
-        structure: of the dataset.
+        info: the step's info, with the mask of states that can still be labelled.
+        structure: the structure of the dataset.
         budget: number of labels of the episode.
         adapted: whether the learner follows the adapted rule.
         without: names of features to leave out.
@@ -149,5 +149,5 @@ def _ranks(values: FloatArray, among: BoolArray) -> FloatArray:
 
 
 def _logarithm(relative: FloatArray) -> FloatArray:
-    """Return values around 1 on a logarithmic scale of about -1 to 1."""
+    """Return log10 of ``relative``, divided by 3 and clipped to [-1, 1]."""
     return np.clip(np.log10(np.maximum(relative, 1e-3)) / 3, -1, 1)

@@ -1,1 +1,1 @@
-"""Selectors trained by Stable-Baselines3."""
+"""Selectors trained with Stable-Baselines3."""

@@ -1,4 +1,4 @@
-"""The environment as Stable-Baselines3 sees it: one row of features per state."""
+"""Wrapper for Stable-Baselines3: observations with one row of features per state."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ BOUND = 10.0
 
 
 class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any]):
-    """Shows `state_features` instead of the observation.
+    """Wrapper that replaces the observation by `state_features` [n, features].
 
-    With ``normalised`` rewards an episode earns 0 for the return without labels and 1 for the return with all labels,
-    so that worlds with large rewards do not dominate.
+    With ``normalised`` rewards, the return of an episode is 0 for the performance without labels and 1 for that with
+    all labels, so that worlds with large rewards do not dominate.
     """
 
     def __init__(self, env: gym.Env[Any, Any], *, without: tuple[str, ...] = (), normalised: bool = False) -> None:
@@ -39,12 +39,12 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any]):
         return self._context.features(obs, info), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Label a state; the first reward that is paid is reduced by the return without labels."""
+        """Label a state; if normalised, the performance without labels is subtracted from the first reward."""
         obs, reward, terminated, truncated, info = self.env.step(action)
         if not self._paid and (terminated or self._selection.marginal):
             reward, self._paid = float(reward) - self._low, True
         return self._context.features(obs, info), float(reward) / self._span, terminated, truncated, info
 
     def action_masks(self) -> BoolArray:
-        """Return which states can still be labelled usefully."""
+        """Return the mask [n] of states that can still be labelled."""
         return self._selection.action_masks()

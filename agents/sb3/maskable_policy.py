@@ -1,4 +1,4 @@
-"""The policy of sb3-contrib's MaskablePPO around the network that scores states one by one."""
+"""Policy of sb3-contrib's MaskablePPO with the state scorer as its network."""
 
 from agents.sb3.scoring_policies import ScoringMixin
 from selectenv.errors import MissingExtraError
@@ -13,4 +13,4 @@ __all__ = ["MaskablePPO", "MaskableScorerPolicy"]
 
 
 class MaskableScorerPolicy(ScoringMixin, MaskableActorCriticPolicy):  # type: ignore[misc]
-    """For MaskablePPO."""
+    """Policy for MaskablePPO."""

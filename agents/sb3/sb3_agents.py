@@ -1,4 +1,4 @@
-"""maskable-ppo, ppo and dqn: selectors trained by Stable-Baselines3, with the network that fits every world."""
+"""maskable-ppo, ppo and dqn: selectors trained with Stable-Baselines3; their network works in every world."""
 
 import io
 import json
@@ -27,29 +27,29 @@ from selectenv.view import SelectionView
 from selectenv.wrappers.batch_labels import selection_env
 
 CARD = "selectenv_card"
-"""Attribute of an SB3 model, and so entry of its file, that says what the weights are."""
+"""Attribute of an SB3 model, stored in its file, that describes the weights."""
 
 
 @dataclass
 class Sb3Agent(SelectorAgent):
-    """Learns to label by playing: scores every state and takes the best.
+    """Learns by reinforcement learning to score states, and labels the state with the highest score.
 
-    What it learns serves any number of states and any world, because the network looks at states one by one beside
-    what all of them have in common; how well it serves there is another question.
+    The network scores each state from its own features and from features pooled over all states, so that a trained
+    selector can be used with any number of states and in any world; how well it transfers is not guaranteed.
     """
 
     steps: int = 50_000
-    """Of training, in all environments together."""
+    """Number of training steps, summed over all environments."""
     hidden: int = 64
     """Width of the network."""
     n_envs: int = 4
-    """Environments played side by side."""
+    """Number of environments in parallel."""
     normalised: bool = True
-    """Scale rewards so that no label earns 0 and all labels 1."""
+    """Scale rewards so that the return is 0 without labels and 1 with all labels."""
     without: tuple[str, ...] = ()
-    """Features of a state that are left out; see `agents.learned.state_features.NAMES`."""
+    """Names of state features to leave out; see `agents.learned.state_features.NAMES`."""
     sb3: dict[str, Any] = field(default_factory=dict)
-    """Options of the SB3 algorithm, on top of ours."""
+    """Options of the SB3 algorithm; they override ``defaults``."""
 
     taxonomy = Taxonomy(test_loop="closed", training="iterative", evaluator="training")
     defaults: ClassVar[dict[str, Any]] = {}
@@ -65,15 +65,15 @@ class Sb3Agent(SelectorAgent):
             check_name("feature of a state", name, NAMES)
         self._scorer: Any = None
         self._model: Any = None
-        self._file = b""  # what was loaded, until there is something new to save
+        self._file = b""  # content of the loaded file, until training changes the weights
 
     @abstractmethod
     def _parts(self) -> tuple[Any, Any]:
-        """Return the algorithm of SB3 and its policy."""
+        """Return the SB3 algorithm and its policy class."""
 
     @abstractmethod
     def _scorer_of(self, model: Any) -> Any:
-        """Return the network inside a model."""
+        """Return the state scorer inside an SB3 model."""
 
     def train(
         self,
@@ -84,17 +84,17 @@ class Sb3Agent(SelectorAgent):
         callback: Any = None,
         tensorboard: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Train by playing; what was learned or loaded before is the start.
+        """Train by reinforcement learning, starting from the current weights if there are any.
 
         Args:
-            env: an environment, of which `n_envs` twins are played, or a list of environments to play as they are.
-            seed: of the network, the episodes and the algorithm's chance.
-            steps: instead of the agent's own number of steps.
+            env: an environment, of which `n_envs` twins are created, or a list of environments to train in.
+            seed: seed of the network, the episodes and the algorithm.
+            steps: number of training steps; defaults to the agent's option ``steps``.
             callback: an SB3 callback, or a list of them.
-            tensorboard: folder to log training to.
+            tensorboard: TensorBoard log directory; defaults to no log.
 
         Raises:
-            OptionError: no environment of reward selection, or no steps.
+            OptionError: ``env`` is not a reward-selection environment, or ``steps`` is not positive.
             MissingExtraError: Stable-Baselines3 is not installed.
         """
         total = check_int("steps", self.steps if steps is None else steps)
@@ -111,30 +111,32 @@ class Sb3Agent(SelectorAgent):
         self.training_calls = self.training_calls[0] + asked, self.training_calls[1] + max(computed, 0)
 
     def _played(self, env: gym.Env[Any, Any] | Sequence[gym.Env[Any, Any]]) -> list[gym.Env[Any, Any]]:
-        """Return the environments to play, after a look whether they fit each other."""
+        """Return the environments to train in, after checking that they are compatible."""
         if isinstance(env, gym.Env):
             inner = selection_env(env)
             return [inner.twin() for _ in range(self.n_envs)] if self.n_envs > 1 else [env]
         if not isinstance(env, Sequence) or not env:
-            raise OptionError(f"train on an environment or on a list of them, not on {env!r}")
+            raise OptionError(f"env must be an environment or a non-empty list of environments, not {env!r}")
         sizes = {selection_env(one).problem.n_states for one in env}
         if len(sizes) > 1:
-            raise OptionError(f"environments that are played together need one size, not {sorted(sizes)} states")
+            raise OptionError(f"environments in a list must have the same number of states, not {sorted(sizes)}")
         if len({id(selection_env(one)) for one in env}) < len(env):
-            raise OptionError("an environment is in the list twice: give each a twin of its own, env.unwrapped.twin()")
+            raise OptionError("the list contains an environment twice: use a twin instead, env.unwrapped.twin()")
         for one in env:
             if not isinstance(one.action_space, gym.spaces.Discrete):
-                raise OptionError(f"selectors label one state a step; {one} wants {one.action_space}")
+                raise OptionError(
+                    f"selectors label one state per step, so the action space must be Discrete; that of {one} is {one.action_space}"
+                )
         return list(env)
 
     def _new_model(self, envs: Any, seed: int, tensorboard: str | os.PathLike[str] | None) -> Any:
-        """Return an SB3 model that starts from what is known."""
+        """Return an SB3 model that starts from the current weights, if there are any."""
         algorithm, policy = self._parts()
         options = {**self.defaults, "policy_kwargs": {"hidden": self.hidden}, "tensorboard_log": tensorboard}
         try:
             model = algorithm(policy, envs, **{**options, "seed": seed, "device": "cpu", **self.sb3})
         except (TypeError, ValueError) as error:
-            raise OptionError(f"{self.name}: {algorithm.__name__} does not take these options: {error}") from None
+            raise OptionError(f"{self.name}: {algorithm.__name__} does not accept these options: {error}") from None
         if self._scorer is not None:
             self._adopt(model)
         if tensorboard is None:
@@ -142,13 +144,13 @@ class Sb3Agent(SelectorAgent):
         return model
 
     def _adopt(self, model: Any) -> None:
-        """Give a fresh model what was learned before."""
+        """Copy the current weights into a new model."""
         self._scorer_of(model).load_state_dict(self._scorer.state_dict())
 
     def evaluation(self, env: gym.Env[Any, Any], every: int, episodes: int = 5, seed: int = 0) -> Any:
-        """Return an SB3 callback that plays on a twin of ``env`` every so many steps of each environment.
+        """Return an SB3 callback that evaluates on a twin of ``env`` every ``every`` steps of each environment.
 
-        It takes the best action, among the allowed ones where the algorithm knows them, and logs plain returns.
+        It acts greedily, with action masks where the algorithm supports them, and logs returns without normalisation.
         """
         views = _vectorised([FeatureWrapper(selection_env(env).twin(), without=self.without)])
         views.seed(_own_seed(seed, "evaluation"))
@@ -156,7 +158,7 @@ class Sb3Agent(SelectorAgent):
         return self._callback()(views, eval_freq=every, n_eval_episodes=episodes, verbose=0)
 
     def _callback(self) -> Any:
-        """Return SB3's class of callbacks that evaluate."""
+        """Return the SB3 class of evaluation callbacks."""
         from stable_baselines3.common.callbacks import EvalCallback
 
         return EvalCallback
@@ -165,14 +167,14 @@ class Sb3Agent(SelectorAgent):
         """Compute the features of the data.
 
         Raises:
-            NotTrainedError: nothing was learned yet.
+            NotTrainedError: the selector is not trained.
         """
         if self._scorer is None:
-            raise NotTrainedError(f"{self.name} has learned nothing yet: call agent.train(env) first, or load one")
+            raise NotTrainedError(f"{self.name} is not trained: call agent.train(env) first, or load a saved strategy")
         super().begin(view)
 
     def score_features(self, features: Float32Array) -> Float32Array:
-        """Return the scores."""
+        """Return the scores [n] for features [n, features]."""
         import torch
 
         with torch.no_grad():
@@ -180,7 +182,7 @@ class Sb3Agent(SelectorAgent):
         return scores
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the model as Stable-Baselines3 does; the file is there whole or not at all."""
+        """Write the model in the format of Stable-Baselines3; the file is written atomically."""
         if self._scorer is None:
             raise NotTrainedError(f"{self.name} has nothing to save: call agent.train(env) first")
         with whole_file(path) as file:
@@ -192,7 +194,7 @@ class Sb3Agent(SelectorAgent):
         return Path(path)
 
     def _card(self) -> dict[str, Any]:
-        """Say what the weights are; options of SB3 that are no plain values are not kept."""
+        """Return a description of the weights; SB3 options that are not plain values are not stored."""
         plain = {name: value for name, value in self.sb3.items() if isinstance(value, str | int | float | None)}
         options = {
             "steps": self.steps,
@@ -208,7 +210,7 @@ class Sb3Agent(SelectorAgent):
 @register("maskable-ppo")
 @dataclass
 class MaskablePpo(Sb3Agent):
-    """Proximal policy optimisation that never tries a state twice (sb3-contrib)."""
+    """Proximal policy optimisation with action masks, so that no state is labelled twice (sb3-contrib)."""
 
     name = "maskable-ppo"
     defaults: ClassVar[dict[str, Any]] = {
@@ -237,7 +239,7 @@ class MaskablePpo(Sb3Agent):
 @register("ppo")
 @dataclass
 class Ppo(Sb3Agent):
-    """Proximal policy optimisation; it must learn by itself that a second label of a state is wasted."""
+    """Proximal policy optimisation without action masks: it has to learn that labelling a state twice is wasted."""
 
     name = "ppo"
     defaults = MaskablePpo.defaults
@@ -286,14 +288,14 @@ class Dqn(Sb3Agent):
 
 
 def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
-    """Load a strategy from the file that `Sb3Agent.save` wrote; only plain text and tensors of it are read.
+    """Load a strategy from the file that `Sb3Agent.save` wrote; only JSON and tensors are read, never pickled objects.
 
     Args:
         path: the file.
-        make: makes an agent by name and options.
+        make: function that makes an agent from a name and options.
 
     Raises:
-        SavedAgentError: the file is missing, damaged, foreign, or of another network.
+        SavedAgentError: the file is missing, damaged, or contains another network.
     """
     name = os.fspath(path)
     try:
@@ -320,13 +322,13 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
         raise SavedAgentError(f"there is no saved strategy {name!r}") from None
     except MissingExtraError:
         raise
-    except Exception as error:  # damage has many names: zipfile, json, torch and pickle each raise their own
-        raise SavedAgentError(f"{name!r} is damaged, or no selector saved by this project ({error})") from None
+    except Exception as error:  # corrupt files raise unrelated exception types: those of zipfile, json, torch, pickle
+        raise SavedAgentError(f"{name!r} is damaged, or not a selector saved by this project ({error})") from None
     return agent
 
 
 def scorer_from(weights: dict[str, Any], hidden: int) -> Any:
-    """Return the network out of the weights of an SB3 policy."""
+    """Return the state scorer with the weights of an SB3 policy."""
     from agents.learned.scorer import StateScorer
 
     scorer = StateScorer(hidden)
@@ -337,12 +339,12 @@ def scorer_from(weights: dict[str, Any], hidden: int) -> Any:
 
 
 def _own_seed(seed: int, purpose: str) -> int:
-    """Return a seed for SB3 that no episode of play has, so that worlds met in training do not come back in play."""
+    """Return a seed for SB3 that differs from those of `agents.play`, so that training worlds do not recur in play."""
     return int(generator(check_int("seed", seed, 0), "sb3", purpose).integers(2**31))
 
 
 def _silence() -> Any:
-    """Return a logger that writes nowhere; SB3's own would leave an empty folder behind."""
+    """Return a logger that writes nothing; the default logger of SB3 leaves an empty directory behind."""
     from stable_baselines3.common.logger import Logger
 
     return Logger(None, [])

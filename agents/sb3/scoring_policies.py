@@ -1,4 +1,4 @@
-"""Policies of Stable-Baselines3 around the network that scores states one by one."""
+"""Policies of Stable-Baselines3 with the state scorer as their network."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ from agents.learned.state_features import NAMES
 
 
 class _ScorerExtractor(nn.Module):
-    """The network in the place where SB3 has its shared layers: what comes out are logits, and a value."""
+    """The state scorer in place of SB3's shared layers; its outputs are the logits and the value."""
 
-    latent_dim_pi = latent_dim_vf = 1  # the layers that SB3 builds on top are taken away again
+    latent_dim_pi = latent_dim_vf = 1  # the layers that SB3 builds on top are replaced by identities
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _ScorerExtractor(nn.Module):
 
 
 class ScoringMixin:
-    """Turns an actor-critic policy of SB3 into ours."""
+    """Mixin that puts the state scorer into an actor-critic policy of SB3."""
 
     def __init__(self, *args: Any, hidden: int = 64, **kwargs: Any) -> None:
         self._hidden = hidden
@@ -56,7 +56,7 @@ class ScoringMixin:
 
 
 class ScorerPolicy(ScoringMixin, ActorCriticPolicy):  # type: ignore[misc]
-    """For PPO and A2C."""
+    """Policy for PPO and A2C."""
 
 
 class _ScorerQNetwork(nn.Module):
@@ -70,15 +70,15 @@ class _ScorerQNetwork(nn.Module):
 
 
 class ScorerDqnPolicy(DQNPolicy):
-    """For DQN."""
+    """Policy for DQN."""
 
     def __init__(self, *args: Any, hidden: int = 64, **kwargs: Any) -> None:
-        """Remember the width of the network; SB3 does the rest."""
+        """Store the width of the network before SB3 builds it."""
         self._hidden = hidden
         super().__init__(*args, **{**kwargs, "net_arch": []})
 
     def make_q_net(self) -> QNetwork:
-        """Return SB3's network with ours inside."""
+        """Return SB3's Q-network with the state scorer inside."""
         network: Any = super().make_q_net()
         network.q_net = _ScorerQNetwork(self._hidden)
         built: QNetwork = network.to(self.device)

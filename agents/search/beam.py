@@ -1,4 +1,4 @@
-"""beam: sequential-greedy that keeps several sets."""
+"""beam: sequential-greedy with several sets kept in parallel."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,10 @@ from selectenv.typing import BoolArray
 @register("beam")
 @dataclass
 class Beam(SearchAgent):
-    """Extends each of the best ``width`` sets by every state and keeps the best again; width 1 is greedy."""
+    """Extends each of the best ``width`` sets by every state and keeps the best ``width``; width 1 is greedy."""
 
     width: int = 8
+    """Number of sets kept."""
 
     name = "beam"
     taxonomy = Taxonomy(test_loop="open", training="iterative", evaluator="training")
@@ -27,7 +28,7 @@ class Beam(SearchAgent):
         self.width = check_int("width", self.width)
 
     def search(self, task: SearchTask) -> SearchResult:
-        """Extend and cut until the budget is spent."""
+        """Extend and prune until the budget is spent."""
         beams, returns = task.fixed[None], np.empty(0)
         for _ in range(task.budget):
             extended = _distinct_extensions(beams, task)

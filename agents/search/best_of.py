@@ -15,7 +15,7 @@ from selectenv.typing import IntArray
 @register("best-of")
 @dataclass
 class BestOf(SearchAgent):
-    """The cheapest search: a few evaluations of sampled sets, for when one evaluation takes minutes."""
+    """The cheapest search: it evaluates a few sampled sets. For problems where one evaluation takes minutes."""
 
     max_evaluations: int = 8
     """Number of label sets to evaluate."""
@@ -36,7 +36,7 @@ class BestOf(SearchAgent):
         return SearchResult(task.by_visitation(sets[best]), float(returns[best]), {"returns": returns.tolist()})
 
     def draw(self, task: SearchTask) -> IntArray:
-        """Return the sets [sets, labels] to try; a longer search begins with the sets of a shorter one."""
+        """Return the sets [sets, labels] to evaluate; a longer search starts with the sets of a shorter one."""
         rng = generator(task.seed, "selection", self.name)
         visits, open_states = task.problem.dataset.visitation, np.zeros(task.n_states, bool)
         open_states[task.candidates] = True

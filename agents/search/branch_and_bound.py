@@ -1,25 +1,26 @@
-"""exact: the best label set with a proof, or the best found with a proven gap.
+"""exact: the best label set with a certificate, or the best set found with a proven gap.
 
-Best-first branch and bound over the sets of exactly B labels. Each node has decided some states (in, or out) and
-carries an upper bound on the return of every set below it; nodes with a bound no better than the best set found are
-dropped, small ones are enumerated. What is claimed rests on these facts:
+Best-first branch and bound over the sets of exactly B labels. Each node includes some states, excludes others, and
+carries an upper bound on the return of every set below it. Nodes whose bound is not better than the best set found are
+pruned; small nodes are enumerated. The certificate is based on these facts:
 
-1. *World.* Whatever is labelled, the learned policy is a policy of the true world, so its return is at most the
-   finite-horizon optimum there (computed with policies that may mind the time, which can only be larger). The optimum
-   of the empirical model would be no bound: selection is scored in the true world.
-2. *Silent labels.* UDS with 0 for unknown rewards, solved exactly, sees only the rewards of labelled states. A label
-   on a state all of whose observed rewards are 0 changes no input of it, so only rewarding states are branched on, and
-   any others fill the set up: a set is told by its rewarding states, at least B less the number of silent ones. (The
-   sampled learner orders its samples by the label set: for it, all states are branched on.)
-3. *Deaf states.* Under UDS with 0, if from a state no state that is or may still be labelled with a reward can be
-   reached in the empirical model, all rewards it can ever collect there are 0. Its action values are then all exactly
-   0, all its actions tie, and the policy is uniform over them. The bound of a node lets such states play uniformly and
-   all others choose freely: a maximum over a set of policies that contains the learned one.
-4. *Followers.* Under the adapted rule a state without a label follows the data's action frequencies. The bound of a
-   node makes the states that are out follow them and lets all others choose freely.
-5. *Reached.* A set whose return equals an upper bound of all others is optimal, and the search ends.
+1. *World bound.* For any labels, the learned policy is a policy of the true world, so its return is at most the
+   finite-horizon optimum there (computed over time-dependent policies, which can only be better). The optimum of the
+   empirical model is not a bound, because label sets are evaluated in the true world.
+2. *Irrelevant labels.* UDS with imputed reward 0, solved exactly, uses only the rewards of labelled states. A label on
+   a state whose observed rewards are all 0 does not change its input. Only rewarding states are therefore branched on,
+   and irrelevant ones fill up the set: a set is determined by its rewarding states, of which it has at least B minus
+   the number of irrelevant states. (The sampled learner derives the order of its samples from the label set: for it,
+   all states are branched on.)
+3. *Uniform states.* Under UDS with imputed reward 0, if no state that is or may still be labelled with a reward can be
+   reached from a state in the empirical model, all rewards collected from there are 0. All action values of the state
+   are then exactly 0, all its actions tie, and the policy is uniform over them. The bound of a node makes such states
+   act uniformly and lets all others choose freely: a maximum over a set of policies that contains the learned one.
+4. *Cloning states.* Under the adapted rule an unlabelled state follows the action frequencies of the data. The bound of
+   a node makes the excluded states follow them and lets all others choose freely.
+5. *Optimality.* A set whose return equals an upper bound of all others is optimal, and the search stops.
 
-With limits on time or evaluations, the largest bound among the nodes not yet worked on is still an upper bound for all
+If a limit on time or evaluations is reached, the largest bound among the open nodes is still an upper bound for all
 sets, and its distance to the best set found is the proven gap.
 """
 
@@ -46,7 +47,7 @@ from selectenv.learners import ExactLearner, SampledLearner
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 LEAF, SLOW_LEAF = 1 << 15, 128
-"""Nodes with no more sets than this are enumerated; fewer where one set takes milliseconds."""
+"""Nodes with at most this many sets are enumerated; SLOW_LEAF applies where one evaluation takes milliseconds."""
 TOLERANCE = 1e-9
 
 
@@ -57,21 +58,23 @@ class Bound:
         """Prepare the bounds of a problem.
 
         Raises:
-            OptionError: a world or a learner for which nothing is proved.
+            OptionError: there are no bounds for this evaluator or learner.
         """
         engine, learner = task.problem.evaluator.engine, task.problem.learner
         if not isinstance(engine, ExactReturns) or not isinstance(learner, ExactLearner | SampledLearner):
-            raise OptionError("exact needs the exact evaluator and a tabular learner: nothing is proved for others")
+            raise OptionError("exact needs the exact evaluator and a tabular learner: there are no bounds for others")
         self.world, self.discount = engine.world, task.problem.evaluator.discount
         data = task.problem.dataset
         self.adapted = learner.rule == "adapted"
         self.branch_on: BoolArray = np.ones(data.n_states, bool)
-        """[n] the states whose labels make a difference."""
+        """[n] the states whose labels can change the learned policy."""
         self.forced: FloatArray = data.action_frequencies
         self._reaches: BoolArray | None = None
         if learner.rule == "uds" and learner.impute == 0:
             rewarding = rewarding_states(data)
-            if isinstance(learner, ExactLearner):  # the sampled one draws its order of samples by the label set
+            if isinstance(
+                learner, ExactLearner
+            ):  # the sampled learner derives the order of its samples from the label set
                 self.branch_on = rewarding
             taken = data.action_frequencies > 0
             uniform = taken if learner.exclude_unseen else np.ones_like(taken)
@@ -94,10 +97,10 @@ class Bound:
 @register("exact")
 @dataclass
 class Exact(SearchAgent):
-    """Branch and bound with certificates; see the module for the proofs."""
+    """Branch and bound with certificates; the module's docstring gives the proofs."""
 
     seconds: float = 60.0
-    """Stop after this many seconds. The greedy set and its swaps come first and are always completed."""
+    """Stop after this many seconds; the greedy set and its swaps come first and are always completed."""
     max_evaluations: int = 20_000_000
     """Stop after this many evaluator calls; the same exception applies."""
 
@@ -105,13 +108,13 @@ class Exact(SearchAgent):
     taxonomy = Taxonomy("open", "batch", "training", oracle="the true world, for bounds")
 
     def __post_init__(self) -> None:
-        """Refuse limits that allow nothing."""
+        """Reject limits that are not positive."""
         super().__post_init__()
         self.seconds = check_real("seconds", self.seconds, "(0, inf)")
         self.max_evaluations = check_int("max_evaluations", self.max_evaluations)
 
     def search(self, task: SearchTask) -> SearchResult:
-        """Search until nothing is left that could be better, or the limits are reached."""
+        """Search until no open node can be better, or until a limit is reached."""
         deadline, calls = time.monotonic() + self.seconds, task.problem.evaluator.calls + self.max_evaluations
         bound = Bound(task)
         greedy = SequentialGreedy().search(task)
@@ -120,11 +123,13 @@ class Exact(SearchAgent):
         everything = task.fixed.copy()
         everything[task.candidates] = True
         without = [bound(np.where(np.arange(task.n_states) == item, False, everything)) for item in items]
-        items = items[np.argsort(without, kind="stable")]  # decide first what hurts most to leave out
+        items = items[
+            np.argsort(without, kind="stable")
+        ]  # branch first on the states whose exclusion lowers the bound most
         top = bound(everything)
         fillers = np.setdiff1d(task.candidates, items)
         order = itertools.count()
-        # A node: (-bound, tie-break, items decided, those in, states possible, labels still to choose among items)
+        # A node: (-bound, tie-break, number of items decided, items included, possible states, labels left to choose)
         heap: list[tuple[float, int, int, tuple[int, ...], BoolArray, int]] = [
             (-top, next(order), 0, (), everything, size)
             for size in range(max(0, task.budget - len(fillers)), min(task.budget, len(items)) + 1)
@@ -170,7 +175,7 @@ class Exact(SearchAgent):
 
 
 def _all_sets(task: SearchTask, chosen: IntArray, rest: IntArray, left: int, fillers: IntArray) -> BoolArray:
-    """Return every set that adds ``left`` of ``rest`` to ``chosen``, filled up to the budget with silent labels."""
+    """Return all sets [sets, n] of ``chosen`` and ``left`` of ``rest``, filled up with irrelevant labels."""
     masks = np.repeat(task.fixed[None], comb(len(rest), left), axis=0)
     masks[:, chosen] = True
     masks[:, fillers[: task.budget - len(chosen) - left]] = True
@@ -179,7 +184,7 @@ def _all_sets(task: SearchTask, chosen: IntArray, rest: IntArray, left: int, fil
 
 
 def _reachability(n: int, source: IntArray, target: IntArray) -> BoolArray:
-    """Return which states [n, n] can be reached from which in the data, each from itself included."""
+    """Return the matrix [n, n] of which states are reachable from which in the data; each state reaches itself."""
     inside = target >= 0
     reach = np.eye(n, dtype=bool)
     reach[source[inside], target[inside]] = True

@@ -31,33 +31,33 @@ REACHED = 1e-9
 class BruteForce(SearchAgent):
     """Streams all C(m, B) sets of the m candidates in bounded memory and keeps the first of the best.
 
-    Before it starts, it prints how many sets there are and how long they will take.
+    Before it starts, it prints the number of sets and the estimated duration.
     """
 
     max_evaluations: int = 10_000_000
     """Raise an error if there are more sets than this."""
     stop_at_best_possible: bool = False
-    """Stop as soon as the world's best possible return is reached, which the evaluator does not disclose."""
+    """Stop as soon as the best possible return of the world is reached; this uses knowledge of the true world."""
 
     instead = "swap-search or exact"
     name = "brute-force"
     taxonomy = Taxonomy(test_loop="open", training="batch", evaluator="training")
 
     def __post_init__(self) -> None:
-        """Reject limits that allow nothing."""
+        """Reject a limit that is not positive."""
         super().__post_init__()
         self.max_evaluations = check_int("max_evaluations", self.max_evaluations)
         if not isinstance(self.stop_at_best_possible, bool):
             raise OptionError(f"stop_at_best_possible must be True or False, not {self.stop_at_best_possible!r}")
 
     def search(self, task: SearchTask) -> SearchResult:
-        """Evaluate them all."""
+        """Evaluate all sets."""
         return self.best_of(task, task.candidates, [task.budget])
 
     def best_of(self, task: SearchTask, items: IntArray, sizes: Sequence[int]) -> SearchResult:
-        """Return the best set of so many of the states ``items``; the most visited others fill the budget."""
+        """Return the best set of ``sizes`` of the states ``items``; the most visited other states fill the budget."""
         sets = 0
-        for size in reversed(sizes):  # stop counting where there are too many anyway
+        for size in reversed(sizes):  # stop counting once there are too many in any case
             sets += comb(len(items), size)
             if sets > MANY:
                 break
@@ -84,7 +84,7 @@ class BruteForce(SearchAgent):
 
 
 def _blocks(task: SearchTask, items: IntArray, sizes: Sequence[int], fillers: IntArray) -> Iterator[BoolArray]:
-    """Yield all sets in blocks of bounded memory."""
+    """Yield all sets in blocks [block, n] of bounded memory."""
     for size in sizes:
         sets, current = comb(len(items), size), combination(0, len(items), size)
         for first in range(0, sets, BLOCK):
@@ -99,26 +99,30 @@ def _blocks(task: SearchTask, items: IntArray, sizes: Sequence[int], fillers: In
 class ReducedBruteForce(BruteForce):
     """Evaluates only sets of rewarding states: under UDS with imputed reward 0, no other label changes anything.
 
-    It needs a reward oracle to know these states, so it is a reference and not a strategy for real data. Labels that
-    are left go to the most visited other states. More rewards are not always better, so sets with fewer rewarding
+    It needs a reward oracle to know these states, so it is a reference and not a strategy for real data. Remaining
+    labels go to the most visited other states. More rewards are not always better, so sets with fewer rewarding
     states are evaluated too; ``sizes="largest"`` evaluates only sets with as many as possible, as published for large
     worlds.
     """
 
     sizes: str = "all"
-    """"all" numbers of rewarding states, or only the "largest"."""
+    """Numbers of rewarding states to try: "all", or only the "largest"."""
 
     instead = 'sizes="largest", swap-search or exact'
     name = "reduced-brute-force"
     taxonomy = Taxonomy("open", "batch", "training", oracle="which states have rewards")
 
     def __post_init__(self) -> None:
-        """Refuse other sizes."""
+        """Reject other values of ``sizes``."""
         super().__post_init__()
         check_name("value of `sizes`", self.sizes, ("all", "largest"))
 
     def search(self, task: SearchTask) -> SearchResult:
-        """Try the sets of rewarding states."""
+        """Evaluate the sets of rewarding states.
+
+        Raises:
+            OptionError: labels of other states matter to the learner.
+        """
         if not getattr(task.problem.learner, "only_rewards_matter", False):
             raise OptionError(
                 "reduced-brute-force needs a learner for which only rewarding states matter: 'uds' with impute=0, "
@@ -131,7 +135,7 @@ class ReducedBruteForce(BruteForce):
 
 
 def rewarding_states(data: OfflineDataset) -> BoolArray:
-    """Return the states [n] with a reward in the data that is not 0."""
+    """Return the mask [n] of states with a non-zero reward in the data."""
     rewarding = np.zeros(data.n_states, bool)
     if data.hidden_reward is not None:
         rewarding[data.state[data.hidden_reward != 0]] = True
@@ -139,10 +143,10 @@ def rewarding_states(data: OfflineDataset) -> BoolArray:
 
 
 def best_possible_return(task: SearchTask) -> float:
-    """Return the most that any policy can earn in the true world.
+    """Return the largest expected return of any policy in the true world.
 
     Raises:
-        OptionError: the problem's world is not known as a table.
+        OptionError: the world of the problem is not tabular.
     """
     world = getattr(task.problem.evaluator.engine, "world", None)
     if not isinstance(world, TabularWorld):
@@ -156,7 +160,7 @@ def _count(sets: int) -> str:
 
 
 def _duration(sets: int, task: SearchTask) -> str:
-    """Return how long the sets will take, extrapolated from random ones that are not counted as calls."""
+    """Return the estimated duration, extrapolated from random sets that are not counted as evaluator calls."""
     view, rng = task.problem.with_calls(), np.random.default_rng(0)
     timed, elapsed = 1, 0.0
     view.performance_many(task.fixed[None])  # compile first

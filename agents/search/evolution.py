@@ -23,7 +23,7 @@ class EvolutionStrategy(SearchAgent):
 
     Tabular form: mean 0, standard deviation 1, refitted to the scores of the best max(3, 0.2 population) vectors.
     MinAtar form: mean B / n, standard deviation 0.1, refitted to the 0/1 membership of the best 10 (of the better half,
-    if the population is below 20). The answer is the top B of the final mean; the cost is iterations x population
+    if the population is below 20). The result is the top B of the final mean; the cost is iterations x population
     evaluations.
     """
 
@@ -48,12 +48,12 @@ class EvolutionStrategy(SearchAgent):
         rng = generator(task.seed, "selection", self.name, self.iterations, self.population, self.form)
         size, budget = len(task.candidates), task.budget
         minatar = self.form == "minatar"
-        m = self.population
-        elites = min(10, max(1, m // 2)) if minatar else min(m, max(3, int(0.2 * m)))
+        population = self.population
+        elites = min(10, max(1, population // 2)) if minatar else min(population, max(3, int(0.2 * population)))
         mean, spread = np.full(size, budget / size if minatar else 0.0), np.full(size, 0.1 if minatar else 1.0)
         best_by_iteration = []
         for _ in range(self.iterations):
-            scores = rng.normal(mean, spread, (m, size))
+            scores = rng.normal(mean, spread, (population, size))
             chosen = np.stack([top_k(row, budget) for row in scores])
             fitness = task.evaluate(task.candidates[chosen])
             best = np.argsort(-fitness, kind="stable")[:elites]

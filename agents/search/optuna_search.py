@@ -1,4 +1,4 @@
-"""optuna: any Optuna sampler plays the bandit (a score a state), or exchanges states of the greedy set."""
+"""optuna: any Optuna sampler optimises one score per state, or swaps states of the greedy set."""
 
 import hashlib
 import json
@@ -28,9 +28,9 @@ MODES = ("scores", "swaps")
 @register("optuna")
 @dataclass
 class OptunaSearch(SearchAgent):
-    """Asks a study for batches of trials and tells it what they earn; with a storage it can be stopped and resumed.
+    """Evaluates batches of trials of an Optuna study; with a storage, the search can be interrupted and resumed.
 
-    A resumed study counts the trials it already has: asking for 200 evaluations twice runs 200.
+    A resumed study counts the trials it already has: running 200 evaluations twice evaluates 200 trials in total.
     """
 
     max_evaluations: int = 200
@@ -39,22 +39,22 @@ class OptunaSearch(SearchAgent):
     """"tpe", "cmaes", "ga" (NSGA-II's genetic algorithm), "random", or the name of any class in `optuna.samplers`;
     ``sampler_options`` go to its constructor."""
     mode: str = "scores"
-    """"scores": one score a state, the top B are labelled. "swaps": exchanges from the greedy set."""
+    """"scores": one score per state; the top B are labelled. "swaps": swaps of states of the greedy set."""
     swaps: int = 3
-    """Exchanges a trial may make."""
+    """Maximum number of swaps per trial."""
     batch: int = 10
-    """Trials asked for at a time; they are evaluated together."""
+    """Number of trials that are sampled, and evaluated, together."""
     storage: str | None = None
     """None keeps the study in memory; a path (or an Optuna storage URL) keeps it on disk."""
     study: str | None = None
-    """Name of the study in the storage; made from the task if left out."""
+    """Name of the study in the storage; defaults to a name derived from the task."""
     sampler_options: dict[str, Any] | None = None
 
     name = "optuna"
     taxonomy = Taxonomy(test_loop="open", training="batch", evaluator="training")
 
     def __post_init__(self) -> None:
-        """Refuse options that make no search."""
+        """Reject invalid options."""
         super().__post_init__()
         if not isinstance(self.sampler, str):
             raise OptionError(f"sampler must be a name, not {self.sampler!r}")
@@ -69,7 +69,7 @@ class OptunaSearch(SearchAgent):
             raise OptionError(f"sampler_options must be a dict, not {self.sampler_options!r}")
 
     def search(self, task: SearchTask) -> SearchResult:
-        """Ask, evaluate, tell."""
+        """Sample, evaluate and record batches of trials until ``max_evaluations`` are done."""
         base = SequentialGreedy().search(task).ranking[: task.budget] if self.mode == "swaps" else None
         study = self._open_study(task, base)
         while (done := len(_complete(study))) < self.max_evaluations:
@@ -83,21 +83,21 @@ class OptunaSearch(SearchAgent):
         return SearchResult(task.by_visitation(chosen), float(study.best_value), {"trials": len(_complete(study))})
 
     def _labels(self, trial: "optuna.Trial", task: SearchTask, base: IntArray | None) -> IntArray:
-        """Return the set of states that a trial stands for."""
+        """Return the state numbers [labels] that a trial encodes."""
         if base is None:
             scores = [trial.suggest_float(str(state), -1.0, 1.0) for state in task.problem.states[task.candidates]]
             return task.candidates[top_k(np.array(scores), task.budget)]
         chosen = base.copy()
         for i in range(self.swaps):
             outside = np.setdiff1d(task.candidates, chosen)
-            place = trial.suggest_int(f"out-{i}", -1, len(chosen) - 1)  # -1: no exchange
+            place = trial.suggest_int(f"out-{i}", -1, len(chosen) - 1)  # -1: no swap
             entering = trial.suggest_int(f"in-{i}", 0, max(len(outside) - 1, 0))
             if place >= 0 and len(outside):
                 chosen[place] = outside[entering]
         return chosen
 
     def _open_study(self, task: SearchTask, base: IntArray | None) -> "optuna.Study":
-        """Open the study of this task, new or resumed.
+        """Create or resume the study of this task.
 
         Raises:
             OptionError: the storage or the sampler's options are not usable, or the study belongs to another task.
@@ -129,7 +129,9 @@ class OptunaSearch(SearchAgent):
             raise OptionError(f"the study {name!r} belongs to another task: other data, learner, budget or settings")
         study.set_user_attr("task", identity)
         for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # cut off when an earlier run was stopped
+            study.tell(
+                trial.number, state=optuna.trial.TrialState.FAIL
+            )  # left running when an earlier run was interrupted
         seed = int(seed_word(task.seed, "selection", self.name, identity, len(study.trials))) % 2**32
         try:
             study.sampler = maker(**{"seed": seed, **(self.sampler_options or {})})
@@ -138,7 +140,7 @@ class OptunaSearch(SearchAgent):
         return study
 
     def _identity(self, task: SearchTask, base: IntArray | None) -> str:
-        """Return a hash of everything that decides what a trial is worth."""
+        """Return a hash of everything that determines the value of a trial."""
         problem, learner = task.problem, task.problem.learner
         settings = {**vars(learner), "adapted": learner.rule == "adapted", "rule": None}
         rule = {name: value for name, value in sorted(settings.items()) if isinstance(value, str | int | float)}

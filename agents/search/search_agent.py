@@ -1,4 +1,4 @@
-"""Strategies that search for a label set with the evaluator and then play it on any dataset of the world."""
+"""Base class of strategies that search for a label set with the evaluator, then label it in any dataset."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ FORMAT, VERSION = "selectenv-agent", 2
 
 
 class SearchTask:
-    """What a search works on: a problem, a budget, and initial labels."""
+    """The input of a search: a problem, a budget, and initial labels."""
 
     def __init__(self, env: RewardSelectionEnv, seed: int) -> None:
         """Reset ``env``, so that its initial labels are those of an episode with the same seed."""
@@ -47,7 +47,7 @@ class SearchTask:
 
     @property
     def n_states(self) -> int:
-        """Number of all states."""
+        """Number of states of the problem."""
         return self.problem.n_states
 
     def masks(self, sets: IntArray) -> BoolArray:
@@ -57,21 +57,21 @@ class SearchTask:
         return masks
 
     def evaluate(self, sets: IntArray) -> FloatArray:
-        """Return the performances of sets of state numbers [sets, k]."""
+        """Return the performances [sets] of sets of state numbers [sets, k]."""
         return self.problem.performance_many(self.masks(sets))
 
     def by_visitation(self, chosen: IntArray) -> IntArray:
-        """Return ``chosen`` followed by all other candidates, most visited first: a ranking for set searches."""
+        """Return the ranking that starts with ``chosen``, followed by all other candidates, most visited first."""
         rest = np.setdiff1d(self.candidates, chosen)
         return np.concatenate([chosen, rest[np.argsort(-self.problem.dataset.visitation[rest], kind="stable")]])
 
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search found."""
+    """The result of a search."""
 
     ranking: IntArray
-    """Numbers of all candidates; the first ones are the chosen set, the others replace states missing elsewhere."""
+    """Numbers of all candidates: first the chosen set, then the replacements for states that other datasets lack."""
     performance: float
     """Performance of the chosen set on the training data."""
     notes: dict[str, Any] = field(default_factory=dict)
@@ -79,10 +79,10 @@ class SearchResult:
 
 
 class SearchAgent(RankingAgent):
-    """Searches in `train`, then labels the states it found in order."""
+    """Searches in `train`, then labels the states of the resulting ranking in order."""
 
     any_budget = False
-    """Whether the first states of the ranking are the answer for smaller budgets too."""
+    """Whether the first states of the ranking are also the result for smaller budgets."""
 
     def __post_init__(self) -> None:
         """Start untrained."""
@@ -93,10 +93,10 @@ class SearchAgent(RankingAgent):
 
     @abstractmethod
     def search(self, task: SearchTask) -> SearchResult:
-        """Find a label set."""
+        """Return the best label set found."""
 
     def train(self, env: gym.Env[Any, Any], seed: int = 0) -> None:
-        """Search on ``env``'s problem for its budget, given the initial labels of an episode with this seed.
+        """Search for the best labels of ``env``, given the initial labels of an episode with this seed.
 
         Raises:
             PhaseError: the environment is in its test phase.
@@ -124,18 +124,16 @@ class SearchAgent(RankingAgent):
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What was learned, ready for JSON: options, world, budget, ranking (ids), performance, calls, notes."""
+        """The result of training, ready for JSON: options, world, budget, ranking (ids), performance, calls, notes."""
         if self._memory is None:
-            raise NotTrainedError(
-                f"{self.name} has nothing learned yet: call agent.train(env) first, or load a saved one"
-            )
+            raise NotTrainedError(f"{self.name} is not trained: call agent.train(env) first, or load a saved strategy")
         return self._memory
 
     def begin(self, view: SelectionView) -> None:
-        """Translate the ids that were found into the state numbers of this dataset.
+        """Translate the ids of the ranking into state numbers of this dataset.
 
         Raises:
-            NotTrainedError: nothing was learned yet.
+            NotTrainedError: the strategy is not trained.
             SavedAgentError: the ranking belongs to another world or budget.
         """
         memory, dataset = self.memory, view.dataset
@@ -154,7 +152,7 @@ class SearchAgent(RankingAgent):
         self._order = np.array(known, np.int64)
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
-        """Return the place of each state in the ranking, the first highest; states it does not know come last."""
+        """Return minus the rank of each state [n]; states that are not in the ranking come last."""
         if self._order is None:
             raise NotTrainedError(
                 f"{self.name} does not know this dataset yet: call agent.begin(env.unwrapped.view()) after reset"
@@ -164,14 +162,14 @@ class SearchAgent(RankingAgent):
         return np.where(open_mask(info), scores, np.nan)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write what was learned as JSON with a digest; the file is there whole or not at all."""
+        """Write the result of training as JSON with a digest; the file is written atomically."""
         text = json.dumps({**self.memory, "digest": _digest(self.memory)}, indent=1)
         with whole_file(path) as file:
             file.write(text.encode())
         return Path(path)
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Take over what an agent of this kind has saved."""
+        """Restore the result of training from a saved strategy."""
         asked, computed = memory["calls"]
         self.training_calls = int(asked), int(computed)
         self._memory = memory
@@ -183,10 +181,10 @@ def _digest(memory: dict[str, Any]) -> str:
 
 
 def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a saved strategy and check its form.
+    """Read a saved strategy and check its format.
 
     Raises:
-        SavedAgentError: the file is missing, damaged, of another kind or of a newer version.
+        SavedAgentError: the file is missing, damaged, not a saved strategy, or has another format version.
     """
     name = os.fspath(path)
     try:
@@ -204,7 +202,7 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
     if memory.pop("digest", None) != _digest(memory):
         raise SavedAgentError(f"{name!r} is damaged: its content does not match its digest; train and save again")
     ranking, calls = memory.get("ranking"), memory.get("calls")
-    sound = (
+    valid = (
         isinstance(ranking, list)
         and all(is_int(state) or isinstance(state, str) for state in ranking)
         and len(set(ranking)) == len(ranking)
@@ -219,6 +217,6 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
         and is_real(memory.get("performance"))
         and {"world", "world_fingerprint"} <= set(memory)
     )
-    if not sound:
-        raise SavedAgentError(f"{name!r} is damaged: its entries do not make a ranking")
+    if not valid:
+        raise SavedAgentError(f"{name!r} is damaged: its entries do not form a ranking")
     return memory

@@ -1,4 +1,4 @@
-"""sequential-greedy: add the state that helps most, one at a time."""
+"""sequential-greedy: adds the state that improves the return most, one at a time."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 class SequentialGreedy(SearchAgent):
     """Maximises J(S + s) - J(S) at every label: m + (m - 1) + ... + (m - B + 1) evaluations of m candidates.
 
-    Its order serves every smaller budget. Ties go to the lower number.
+    Its order is also the result for every smaller budget. Ties go to the lower number.
     """
 
     name = "sequential-greedy"
@@ -22,7 +22,7 @@ class SequentialGreedy(SearchAgent):
     any_budget = True
 
     def search(self, task: SearchTask) -> SearchResult:
-        """Add the best state until the budget is spent; the last round ranks the rest."""
+        """Add the best state until the budget is spent; the returns of the last round rank the remaining states."""
         chosen, path = np.empty(0, np.int64), []
         left, returns = task.candidates, np.empty(0)
         for _ in range(task.budget):

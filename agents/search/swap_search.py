@@ -1,4 +1,4 @@
-"""swap-search: swaps labelled for unlabelled states, from the greedy set on, until no swap helps."""
+"""swap-search: starts from the greedy set and swaps labelled for unlabelled states until no swap helps."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class SwapSearch(SearchAgent):
     """
 
     max_evaluations: int = 50_000
-    """Evaluator calls in total; the ascent from the greedy set is always completed."""
+    """Maximum number of evaluator calls; the ascent from the greedy set is always completed."""
 
     name = "swap-search"
     taxonomy = Taxonomy(test_loop="open", training="batch", evaluator="training")

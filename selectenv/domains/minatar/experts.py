@@ -119,7 +119,7 @@ def load_expert(world: MinAtarWorld, expert: str = "published") -> Expert:
 
     Raises:
         UnknownNameError: the game has no expert with this name.
-        WeightsFileError: the file is missing, corrupt, or belongs to another game.
+        WeightsFileError: the file is missing, damaged, or belongs to another game.
     """
     game = world.name.lower()
     shipped = {name: FOLDER / file.format(game=game) for name, file in SHIPPED.items()}
