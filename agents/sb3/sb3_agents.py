@@ -125,7 +125,7 @@ class Sb3Agent(SelectorAgent):
         for one in env:
             if not isinstance(one.action_space, gym.spaces.Discrete):
                 raise OptionError(
-                    f"selectors label one state per step, so the action space must be Discrete; that of {one} is {one.action_space}"
+                    f"selectors label one state per step: {one} must have Discrete actions, not {one.action_space}"
                 )
         return list(env)
 

@@ -1,1 +1,1 @@
-"""Training of experts and selectors, and tuning."""
+"""Training of experts and selectors, and hyperparameter search."""

@@ -1,9 +1,9 @@
-"""Train the expert of a MinAtar game online: Stable-Baselines3's DQN with the small network, on 8 games at once.
+"""Train the expert of a MinAtar game online with Stable-Baselines3's DQN and the small network, on 8 parallel games.
 
-A run can be stopped at any moment: every 100,000 steps weights, optimiser and replay buffer are written, whole or not
-at all, and the same command goes on from there (games in progress start anew). The network that did best over
-`EVALUATION` episodes is kept; `finish` measures it once more over 100 fresh episodes and writes the weights and their
-card to one file without pickle.
+A run can be interrupted at any time: every 100,000 steps, weights, optimiser state and replay buffer are written
+atomically, and the same command resumes from there (games in progress restart). The network with the best return over
+`EVALUATION` episodes is kept; `finish` evaluates it again over 100 new episodes and writes the weights and their card
+to one file without pickle.
 """
 
 import sys
@@ -28,7 +28,9 @@ try:
     from stable_baselines3.common.vec_env import VecEnv, VecMonitor
     from torch import nn
 except ImportError as error:
-    raise MissingExtraError(f"training experts needs more ({error}): pip install 'selectenv[minatar,meta]'") from error
+    raise MissingExtraError(
+        f"training experts needs additional packages ({error}): pip install 'selectenv[minatar,meta]'"
+    ) from error
 
 from experiments.training.small_cnn import SmallCnn, as_arrays, feature_layers
 from selectenv.io.weights import load_weights, save_weights
@@ -55,10 +57,10 @@ SETTINGS: dict[str, Any] = {
 
 
 class GamesVecEnv(VecEnv):
-    """The games as Stable-Baselines3 wants them: images with the channels first, small integers."""
+    """Vectorised environment for Stable-Baselines3: uint8 images [channels, rows, columns]."""
 
     def __init__(self, world: MinAtarWorld, count: int, seed: int, after: int = 0) -> None:
-        """Start ``count`` games; ``after`` so many steps of training they are other ones."""
+        """Start ``count`` games; ``after``, the number of training steps so far, selects their random streams."""
         rows, columns, channels = world.shape
         self._games = Games(world, stream_keys(count, seed, "expert", after))
         super().__init__(
@@ -66,15 +68,15 @@ class GamesVecEnv(VecEnv):
         )
 
     def reset(self) -> Any:
-        """Return what the players see."""
+        """Return the current images [count, channels, rows, columns]."""
         return _channels_first(self._games.images)
 
     def step_async(self, actions: Any) -> None:
-        """Take note of the actions."""
+        """Store the actions [count] of the next step."""
         self._chosen = actions
 
     def step_wait(self) -> Any:
-        """Play them."""
+        """Take the stored actions; return images, rewards, dones and infos."""
         moves = self._games.step(self._chosen)
         over = moves.terminated | moves.truncated
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -84,22 +86,22 @@ class GamesVecEnv(VecEnv):
         return _channels_first(self._games.images), moves.reward, over, infos
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no resources to release."""
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute, the same for every game."""
+        """Return an attribute of this object, once per game."""
         return [getattr(self, attr_name, None)] * self.num_envs
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refuse: games have no settings."""
+        """Raise an AttributeError: games have no settable attributes."""
         raise AttributeError(f"games have no attribute {attr_name!r} to set")
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Refuse: games have no methods."""
+        """Raise an AttributeError: games have no methods."""
         raise AttributeError(f"games have no method {method_name!r}")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Games are not wrapped."""
+        """Return False for each game."""
         return [False] * self.num_envs
 
 
@@ -108,7 +110,7 @@ def _channels_first(images: Any) -> Any:
 
 
 class _Features(BaseFeaturesExtractor):
-    """The small network below its outputs."""
+    """Feature extractor: the layers of the small network below its outputs."""
 
     def __init__(self, observation_space: gym.spaces.Box) -> None:
         super().__init__(observation_space, HIDDEN)
@@ -120,7 +122,7 @@ class _Features(BaseFeaturesExtractor):
 
 
 def as_small_cnn(model: Any) -> SmallCnn:
-    """Return the network of an SB3 model as ours."""
+    """Return a copy of the network of an SB3 model."""
     space = model.observation_space
     network = SmallCnn(space.shape[0], int(model.action_space.n))
     theirs = [*model.q_net.features_extractor.layers, *model.q_net.q_net]
@@ -130,7 +132,7 @@ def as_small_cnn(model: Any) -> SmallCnn:
 
 
 class _Keeper(BaseCallback):
-    """Evaluates, keeps the best, writes checkpoints, shows progress."""
+    """Callback that evaluates, keeps the best network, writes checkpoints and reports progress."""
 
     def __init__(
         self, world: MinAtarWorld, folder: Path, run: dict[str, Any], every: int, show: Callable[[str], None]
@@ -145,7 +147,7 @@ class _Keeper(BaseCallback):
         return True
 
     def keep(self) -> None:
-        """Evaluate, then write what a later run needs."""
+        """Evaluate the network and write a checkpoint."""
         arrays = as_arrays(as_small_cnn(self.model))
         expert = NetworkExpert(arrays, {}, self._world)
         found = measured(expert_returns(self._world, expert, EVALUATION, self._run["seed"] + self.num_timesteps))
@@ -160,7 +162,7 @@ class _Keeper(BaseCallback):
 
 
 def save_checkpoint(model: Any, curve: list[tuple[int, float, float]], folder: Path, run: dict[str, Any]) -> None:
-    """Write everything a run goes on from to one file; ``run`` says which run it is: game, seed and settings."""
+    """Write everything needed to resume to one file; ``run`` identifies the run by game, seed and settings."""
     buffer = model.replay_buffer
     filled = buffer.buffer_size if buffer.full else buffer.pos
     header = {
@@ -183,7 +185,11 @@ def save_checkpoint(model: Any, curve: list[tuple[int, float, float]], folder: P
 
 
 def load_checkpoint(model: Any, folder: Path, run: dict[str, Any]) -> list[tuple[int, float, float]]:
-    """Set a fresh model to where the last run stopped, and return the learning curve so far."""
+    """Restore a new model from the checkpoint in ``folder``, and return the learning curve so far.
+
+    Raises:
+        WeightsFileError: the checkpoint is damaged or belongs to another run.
+    """
     path, buffer = folder / "checkpoint.npz", model.replay_buffer
     try:
         arrays, header = load_weights(path)
@@ -206,12 +212,12 @@ def load_checkpoint(model: Any, folder: Path, run: dict[str, Any]) -> list[tuple
             target[...] = column
         model.num_timesteps, model._n_updates = int(header["steps"]), int(header["updates"])
         model._n_calls = int(header["calls"])
-        for name in ("dones", "timeouts"):  # games in progress are left: nothing follows on from here
+        for name in ("dones", "timeouts"):  # games in progress are abandoned: no transition follows this one
             getattr(buffer, name)[buffer.pos - 1] = 1.0
         return [(int(steps), float(mean), float(error)) for steps, mean, error in header["curve"]]
-    except Exception as error:  # damage has many names
+    except Exception as error:  # corrupt files raise unrelated exception types
         raise WeightsFileError(
-            f"the checkpoint {str(path)!r} is damaged or of another run ({error}); delete it to start afresh"
+            f"the checkpoint {str(path)!r} is damaged or belongs to another run ({error}); delete it to start over"
         ) from None
 
 
@@ -225,10 +231,10 @@ def train_expert(
     settings: dict[str, Any] | None = None,
     show: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
 ) -> dict[str, Any]:
-    """Train, or go on training, the expert of a game up to ``steps`` steps in all, and return its card.
+    """Train the expert of a game, or resume its training, up to ``steps`` steps in total; return its card.
 
-    ``folder`` receives the checkpoint, the best network so far, TensorBoard's log and, at the end, the expert itself
-    as ``<game>.npz``.
+    ``folder`` receives the checkpoint, the best network so far, the TensorBoard log and finally the expert,
+    ``<game>.npz``.
     """
     world = MinAtarWorld(game)
     check_int("steps", steps)
@@ -250,7 +256,7 @@ def train_expert(
     if (folder / "checkpoint.npz").exists():
         keeper.curve = load_checkpoint(model, folder, run)
         model.set_env(_games(world, seed, model.num_timesteps))
-        show(f"{game}: going on from {model.num_timesteps:,} steps")
+        show(f"{game}: resuming from {model.num_timesteps:,} steps")
     if model.num_timesteps < steps:
         model.learn(steps - model.num_timesteps, callback=keeper, reset_num_timesteps=False, log_interval=1_000)
         if keeper.curve[-1:] == [] or keeper.curve[-1][0] < model.num_timesteps:
@@ -265,7 +271,7 @@ def _games(world: MinAtarWorld, seed: int, after: int) -> Any:
 def finish(
     world: MinAtarWorld, folder: Path, curve: list[tuple[int, float, float]], seed: int, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """Measure the best network over fresh episodes and write it with its card."""
+    """Evaluate the best network over new episodes, write it with its card, and return the card."""
     arrays, best = load_weights(folder / "best.npz")
     returns = expert_returns(world, NetworkExpert(arrays, best, world), FINAL_EPISODES, seed + FINAL_SEED)
     card = {

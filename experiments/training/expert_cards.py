@@ -1,4 +1,4 @@
-"""The experts that ship with the package: their cards as a table, their learning curves as a picture."""
+"""The experts that ship with the package: a table of their cards and a figure of their learning curves."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from selectenv.io.weights import load_weights
 
 
 def shipped_cards() -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the cards by game and name of the expert."""
+    """Return the cards of the experts by game and expert name."""
     return {
         (game, name): load_weights(path)[1]
         for game in GAMES
@@ -21,7 +21,7 @@ def shipped_cards() -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def cards_table() -> str:
-    """Return what every expert earns, and how it was made."""
+    """Return a table of the return of every expert and the command that trained it."""
     rows = [
         (
             game,
@@ -38,7 +38,7 @@ def cards_table() -> str:
 
 
 def curves(path: Path) -> None:
-    """Draw return against steps of training, a panel a game; a table's curve is what it earned while exploring."""
+    """Draw return against training steps, one panel per game; curves of tabular experts include exploration."""
     cards = shipped_cards()
     figure = new_figure(3.2 * len(GAMES), 2.8)
     for i, game in enumerate(GAMES):

@@ -1,4 +1,4 @@
-"""What an expert earns, and how that is written on its card."""
+"""Returns of experts, and their summary for the card of an expert."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from selectenv.typing import FloatArray
 
 FINAL_EPISODES = 100
 FINAL_SEED = 1_000_003
-"""Added to the seed of training: the final episodes were never used to choose."""
+"""Added to the training seed, so that the final episodes differ from those used for model selection."""
 
 
 def expert_returns(world: MinAtarWorld, expert: Expert, episodes: int, seed: int) -> FloatArray:
-    """Return what an expert earns in each of so many episodes."""
+    """Return the returns [episodes] of an expert."""
     games, total = Games(world, stream_keys(episodes, seed, "evaluation")), np.zeros(episodes)
     playing = np.arange(episodes)
     while len(playing):
@@ -25,7 +25,7 @@ def expert_returns(world: MinAtarWorld, expert: Expert, episodes: int, seed: int
 
 
 def measured(returns: FloatArray) -> dict[str, Any]:
-    """Return the lines of a card that say what was earned."""
+    """Return mean, standard error and number of returns as entries of a card."""
     return {
         "return": float(returns.mean()),
         "return_error": float(returns.std(ddof=1) / len(returns) ** 0.5),

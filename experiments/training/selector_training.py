@@ -1,10 +1,10 @@
-"""Train a selector that labels in any world: it learns, on random worlds, to foresee what each label would earn.
+"""Train a selector that labels in any world: it learns, on random worlds, to predict the gain of each label.
 
-In training the evaluator may be asked for everything. At every decision of an episode the teacher tries each state that
-could be labelled next, and the student, who sees no reward but those of its labels, learns to put its probability where
-the teacher saw the return rise. The student itself plays most decisions, so it learns from the situations that it
-brings about (DAgger, Ross et al. 2011, https://arxiv.org/abs/1011.0686). Afterwards it needs no evaluator, in worlds it
-never saw.
+Training uses the evaluator without limit. At every decision of an episode the teacher evaluates each state that could
+be labelled next, and the student, which observes only the rewards that its labels reveal, is trained to put its
+probability on the labels with the largest gain. The student makes most decisions itself, so that it is trained on the
+situations that it creates (DAgger, Ross et al. 2011, https://arxiv.org/abs/1011.0686). After training it needs no
+evaluator, also in worlds that it was not trained in.
 """
 
 from dataclasses import asdict, dataclass
@@ -40,45 +40,49 @@ except ImportError as error:
     raise MissingExtraError(f"training selectors needs torch ({error}): pip install 'selectenv[meta]'") from error
 
 SIDE_BY_SIDE = 32
-"""Episodes that are played at once."""
+"""Number of episodes in parallel."""
 BUFFER = 20_000
-"""Decisions that are learned from again."""
+"""Size of the replay buffer, in decisions."""
 REFILL = 2_000
-"""Decisions that a run which was interrupted makes anew before it learns on."""
+"""Decisions that refill the buffer of a resumed run before training continues."""
 LONGEST = 40
-"""Decisions of an episode at most."""
+"""Maximum number of decisions per episode."""
 BUDGETS = (0.05, 0.95)
+"""Smallest and largest budget, as shares of the states that can be labelled."""
 HELD_OUT, HELD_OUT_SHARE = 48, 0.3
-"""Worlds that progress is measured in, and the share of their states that is labelled."""
+"""Number of held-out worlds for evaluation, and their budget as a share of the states."""
 RIVALS = ("guided", "terminal-guided", "sequential-greedy")
 FLAT = 1e-6
-"""Where no label changes the return by more than this share of what labels can change, there is nothing to learn."""
+"""Decisions at which every gain, as a share of the range of returns, is smaller than this are not trained on."""
 
 
 @dataclass(frozen=True)
 class SelectorSettings:
-    """How a selector is trained."""
+    """Settings of the training of a selector."""
 
     decisions: int = 150_000
+    """Number of decisions in total."""
     hidden: int = 64
+    """Width of the network."""
     rate: float = 1e-3
-    """Learning rate; it falls to a tenth."""
+    """Learning rate; it decays linearly to a tenth."""
     temperature: float = 0.05
-    """How sharply the teacher prefers the best label: returns are measured as shares of what labels can change."""
+    """Temperature of the softmax over the gains that gives the targets; gains are shares of the range of returns."""
     teacher_share: float = 0.25
-    """Decisions that the teacher makes."""
+    """Share of the decisions that the teacher makes."""
     batch: int = 128
+    """Decisions per mini-batch."""
     updates: int = 2
-    """Batches that are learned from whenever every episode has made a decision."""
+    """Number of updates after one decision in every episode."""
     averaging: float = 0.998
-    """The selector is the moving average of the weights; this is what stays of it at each update."""
+    """Decay of the exponential moving average of the weights, which is the resulting selector."""
     padding: int = LARGE
-    """States of the largest worlds."""
+    """Number of states that worlds are padded to."""
     without: tuple[str, ...] = ()
-    """Figures of a state that are left out."""
+    """Names of state features to leave out."""
 
     def __post_init__(self) -> None:
-        """Refuse what trains nothing."""
+        """Reject invalid settings."""
         check_int("decisions", self.decisions, check_int("the size of a batch", self.batch))
         check_real("the learning rate", self.rate, "(0, inf)")
         check_real("temperature", self.temperature, "(0, inf)")
@@ -90,7 +94,7 @@ class SelectorSettings:
 
 
 class _Episode:
-    """One world that is being labelled."""
+    """An episode in a random world."""
 
     def __init__(self, source: RandomProblems, rng: np.random.Generator, without: tuple[str, ...]) -> None:
         self.env = RewardSelectionEnv(source(rng), BUDGETS)
@@ -102,11 +106,11 @@ class _Episode:
         self.decisions = 0
 
     def features(self) -> Float32Array:
-        """Return what the student sees."""
+        """Return the features [n, features] that the student observes."""
         return self._context.features(self._obs, self._info)
 
     def gains(self) -> FloatArray:
-        """Return what each label [n] would change, as a share of what labels can change; NaN where none is possible."""
+        """Return the gain [n] of labelling each state, as a share of the range of returns; NaN where impossible."""
         open_states = np.flatnonzero(self.env.action_masks())
         masks = np.repeat(self.env.labelled_at[None] > 0, len(open_states) + 1, axis=0)
         masks[np.arange(len(open_states)), open_states] = True
@@ -124,13 +128,13 @@ class _Episode:
 
 
 class SelectorTraining:
-    """A training run: it can be stopped and goes on from its last checkpoint."""
+    """A training run that can be interrupted and resumed from its last checkpoint."""
 
     def __init__(self, settings: SelectorSettings, seed: int, checkpoint: Path | None = None) -> None:
-        """Prepare a run, or take up the one whose checkpoint is there.
+        """Start a run, or resume from ``checkpoint`` if the file exists.
 
         Raises:
-            WeightsFileError: the checkpoint is damaged, or of a run with other settings.
+            WeightsFileError: the checkpoint is damaged or belongs to a run with other settings.
         """
         self.settings, self.seed, self._checkpoint = settings, check_int("seed", seed, 0, 2**63 - 1), checkpoint
         with torch.random.fork_rng():
@@ -149,7 +153,7 @@ class SelectorTraining:
         self._episodes = [self._new_episode() for _ in range(SIDE_BY_SIDE)]
 
     def advance(self) -> dict[str, float]:
-        """Make one decision in every episode and learn from earlier ones; return loss and entropy."""
+        """Make one decision in every episode and train on the buffer; return loss and entropy."""
         features = np.stack([episode.features() for episode in self._episodes])
         with torch.no_grad():
             scores = self.scorer(torch.from_numpy(features))[0].numpy()
@@ -171,7 +175,7 @@ class SelectorTraining:
         return news
 
     def save(self) -> None:
-        """Write a checkpoint, whole or not at all."""
+        """Write a checkpoint atomically."""
         if self._checkpoint is None:
             return
         arrays = {f"net.{name}": value.numpy() for name, value in self.scorer.state_dict().items()}
@@ -209,7 +213,9 @@ class SelectorTraining:
     def _restore(self, path: Path) -> None:
         arrays, card = load_weights(path)
         if card.get("run") != self._identity():
-            raise WeightsFileError(f"{path} is a checkpoint of another run: {card.get('run')}, not {self._identity()}")
+            raise WeightsFileError(
+                f"{path} is a checkpoint of another run: {card.get('run')}, not {self._identity()}; delete it or use another path"
+            )
         for mark, network in (("net.", self.scorer), ("average.", self.average)):
             network.load_state_dict(
                 {k.removeprefix(mark): torch.from_numpy(v) for k, v in arrays.items() if k.startswith(mark)}
@@ -228,7 +234,7 @@ def _sources(padding: int) -> list[RandomProblems]:
 
 
 def _soft(values: FloatArray) -> FloatArray:
-    """Return the softmax over the entries that are numbers."""
+    """Return the softmax over the entries that are not NaN; the others get 0."""
     valid = ~np.isnan(values)
     share = np.where(valid, np.exp(np.where(valid, values - np.nanmax(values), 0.0)), 0.0)
     return np.asarray(share / share.sum())
@@ -236,7 +242,7 @@ def _soft(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Worlds that training never sees, and what other strategies earn there: 0 is no label, 1 is all of them."""
+    """Held-out worlds, and the normalised returns of other strategies there: 0 without labels, 1 with all labels."""
 
     problems: tuple[SelectionProblem, ...]
     budgets: tuple[int, ...]
@@ -254,7 +260,7 @@ class HeldOut:
 def held_out(
     padding: int, worlds: int = HELD_OUT, rivals: tuple[str, ...] = RIVALS, stream: str = "held-out worlds"
 ) -> HeldOut:
-    """Draw the worlds that progress is measured in, by both rules in turn; they are always the same."""
+    """Draw the held-out worlds, alternating between UDS and the adapted rule; they are the same at every call."""
     sources, rng = _sources(padding), generator(0, stream)
     problems = tuple(sources[i % len(sources)](rng) for i in range(worlds))
     budgets = tuple(max(1, int(HELD_OUT_SHARE * problem.budget_states)) for problem in problems)
@@ -271,45 +277,47 @@ def _normalised(problem: SelectionProblem, budget: int, agent: agents.Agent, see
 
 
 def train_selector(
-    path: Path, settings: SelectorSettings, seed: int = 0, *, tensorboard: Path | None = None, looks: int = 20
+    path: Path, settings: SelectorSettings, seed: int = 0, *, tensorboard: Path | None = None, evaluations: int = 20
 ) -> dict[str, float]:
-    """Train a selector and write it to ``path``; run again to go on where it stopped, unless it was finished.
+    """Train a selector and write it to ``path``; an interrupted run is resumed, a finished one only evaluated.
 
     Args:
         path: the file to write, for `agents.LearnedSelector(path)`.
-        settings: how to train.
-        seed: of the network and the worlds.
-        tensorboard: folder to log to.
-        looks: how often to measure and to write a checkpoint.
+        settings: settings of the training.
+        seed: seed of the network and the worlds.
+        tensorboard: TensorBoard log directory; defaults to no log.
+        evaluations: number of evaluations, each followed by a checkpoint.
 
     Returns:
-        The last figures: normalised return on held-out worlds, and those of its rivals.
+        The normalised return on held-out worlds, and those of the rival strategies.
 
     Raises:
-        OptionError: ``path`` is a folder.
-        WeightsFileError: there is a checkpoint of another run.
+        OptionError: ``path`` is a directory.
+        WeightsFileError: there is a checkpoint of another run beside ``path``.
     """
     if not path.name or path.is_dir():
-        raise OptionError(f"a selector is written to a file, and {str(path)!r} is a folder")
+        raise OptionError(f"path must be a file to write the selector to; {str(path)!r} is a directory")
     worlds = held_out(settings.padding)
     if _is_finished(path, settings, seed):
         return {"held-out/return": worlds.measure(LearnedSelector(str(path))), **worlds.rivals}
     checkpoint = path.with_suffix(".checkpoint.npz")
     run = SelectorTraining(settings, seed, checkpoint)
     log = EventLog(tensorboard) if tensorboard is not None else None
-    every = max(SIDE_BY_SIDE, settings.decisions // check_int("looks", looks) // SIDE_BY_SIDE * SIDE_BY_SIDE)
-    figures: dict[str, float] = {}
+    every = max(
+        SIDE_BY_SIDE, settings.decisions // check_int("evaluations", evaluations) // SIDE_BY_SIDE * SIDE_BY_SIDE
+    )
+    metrics: dict[str, float] = {}
     rounds = range(run.done, settings.decisions, SIDE_BY_SIDE)
     for _ in progress(rounds, len(rounds), "training"):
-        figures |= run.advance()
+        metrics |= run.advance()
         if run.done % every == 0 or run.done >= settings.decisions:
             save_selector(run, path)
             run.save()
             agent = LearnedSelector(str(path))
             mean = worlds.measure(agent)
-            figures |= {"held-out/return": mean, **{f"gap to/{n}": r - mean for n, r in worlds.rivals.items()}}
+            metrics |= {"held-out/return": mean, **{f"gap to/{n}": r - mean for n, r in worlds.rivals.items()}}
             if log is not None:
-                log.scalars(run.done, figures)
+                log.scalars(run.done, metrics)
                 log.picture(run.done, "selection", _drawn(worlds, agent))
                 log.flush()
     if log is not None:
@@ -319,7 +327,7 @@ def train_selector(
 
 
 def _is_finished(path: Path, settings: SelectorSettings, seed: int) -> bool:
-    """Return whether the file holds what this very run makes."""
+    """Return whether the file contains the finished selector of the same run."""
     try:
         card = read_selector(path)[1]
     except (OSError, SavedAgentError):
@@ -334,7 +342,7 @@ def _plain(settings: SelectorSettings) -> dict[str, Any]:
 
 
 def save_selector(run: SelectorTraining, path: Path) -> None:
-    """Write what a selector needs to play: layers and a card."""
+    """Write the layers and the card of a selector."""
     arrays = {k: v.numpy() for k, v in run.average.module.state_dict().items() if not k.startswith("judge")}
     card = {
         "hidden": run.settings.hidden,
@@ -348,7 +356,7 @@ def save_selector(run: SelectorTraining, path: Path) -> None:
 
 
 def _drawn(worlds: HeldOut, agent: agents.Agent) -> Any:
-    """Draw what the selector labels in the largest held-out world."""
+    """Return a figure of the labels of the selector in the largest held-out world."""
     largest = int(np.argmax([problem.budget_states for problem in worlds.problems]))
     env = RewardSelectionEnv(worlds.problems[largest], worlds.budgets[largest])
     agents.play(env, agent)

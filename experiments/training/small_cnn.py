@@ -1,4 +1,4 @@
-"""The one small convolutional network of the MinAtar worlds."""
+"""The small convolutional network of the MinAtar worlds, in torch."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ except ImportError as error:
 
 
 class SmallCnn(nn.Sequential):
-    """16 filters of 3 x 3, 128 hidden units, one output an action."""
+    """Network with 16 filters of 3 x 3, 128 hidden units and one output per action."""
 
     def __init__(self, channels: int, outputs: int) -> None:
-        """Build the network for images with so many channels."""
+        """Build the network for images with ``channels`` channels."""
         super().__init__(*feature_layers(channels), nn.Linear(HIDDEN, outputs))
 
 
@@ -30,10 +30,10 @@ def feature_layers(channels: int) -> list[nn.Module]:
 
 
 def to_tensor(images: BoolArray) -> torch.Tensor:
-    """Return images [batch, 10, 10, channels] as the network wants them: [batch, channels, 10, 10], float."""
+    """Return images [batch, 10, 10, channels] as the input of the network: float32 [batch, channels, 10, 10]."""
     return torch.from_numpy(images).permute(0, 3, 1, 2).float()
 
 
 def as_arrays(network: nn.Module) -> dict[str, NDArray[Any]]:
-    """Return the weights by name, ready for a file."""
+    """Return copies of the weights by name, as NumPy arrays."""
     return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}

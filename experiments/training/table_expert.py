@@ -1,4 +1,4 @@
-"""An expert of Breakout without a network: play with what is known, solve the empirical model exactly, repeat."""
+"""Train a tabular expert of Breakout: repeatedly collect data with the current table and solve the empirical model."""
 
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,15 @@ ROUNDS, ROUND_SIZE = 20, 100_000
 
 
 def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
-    """Return the transitions of both; images of the same hash are the same state."""
+    """Return the transitions of both datasets; images with the same hash are the same state.
+
+    Raises:
+        DatasetError: the hashes of the datasets differ, or two different images have the same hash.
+    """
     assert one.images is not None
     assert other.images is not None
     if one.images.salt or other.images.salt:
-        raise DatasetError("data whose images needed another hash cannot be merged: their ids differ")
+        raise DatasetError("datasets whose images use a salted hash cannot be merged: their ids are not comparable")
     ids, first = np.unique(np.concatenate([one.ids, other.ids]), return_index=True)
     words = np.concatenate([one.images.words, other.images.words])[first]
 
@@ -57,10 +61,10 @@ def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
 def train_tabular_expert(
     game: str, path: Path, *, rounds: int = ROUNDS, size: int = ROUND_SIZE, epsilon: float = 0.1, seed: int = 0
 ) -> dict[str, Any]:
-    """Make the table of an expert, write it to a file and return its card.
+    """Train a tabular expert, write it to a file and return its card.
 
-    Each round plays ``size`` steps, following the table but for a share of ``epsilon`` random actions, and solves the
-    empirical model of everything played so far with all rewards known; actions never taken are left out.
+    Each round plays ``size`` steps with the epsilon-greedy policy of the table, then solves the empirical model of all
+    transitions so far with all rewards known; actions that were never taken are excluded.
     """
     world = MinAtarWorld(game)
     check_int("rounds", rounds)
