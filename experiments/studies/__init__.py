@@ -1,4 +1,4 @@
-"""The studies: a module here with a `STUDY` is one, and so is an entry point of the group `selectenv.studies`."""
+"""Discovery of studies: modules of this package with a `STUDY`, and entry points of the group `selectenv.studies`."""
 
 import importlib
 import pkgutil
@@ -12,10 +12,10 @@ GROUP = "selectenv.studies"
 
 
 def find_studies() -> dict[str, Study]:
-    """Return all studies by name, in the order of their `place`.
+    """Return all studies by name, sorted by their `place`.
 
     Raises:
-        ExtensionError: an entry point of another package is not a study.
+        ExtensionError: an entry point of another package cannot be loaded or is not a study.
     """
     names = (module.name for module in pkgutil.walk_packages(__path__, f"{__name__}."))
     modules = (importlib.import_module(name) for name in names)
@@ -25,7 +25,7 @@ def find_studies() -> dict[str, Study]:
 
 
 def _load(point: Any) -> Study:
-    """Return the study behind an entry point: a `Study`, or a module with a `STUDY`."""
+    """Return the study of an entry point, which names a `Study` or a module with a `STUDY`."""
     try:
         loaded = point.load()
         study = getattr(loaded, "STUDY", loaded)

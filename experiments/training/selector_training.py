@@ -214,7 +214,7 @@ class SelectorTraining:
         arrays, card = load_weights(path)
         if card.get("run") != self._identity():
             raise WeightsFileError(
-                f"{path} is a checkpoint of another run: {card.get('run')}, not {self._identity()}; delete it or use another path"
+                f"{path} is a checkpoint of another run: {card.get('run')}, not {self._identity()}; delete it"
             )
         for mark, network in (("net.", self.scorer), ("average.", self.average)):
             network.load_state_dict(

@@ -1,1 +1,1 @@
-"""Studies of Breakout with tables."""
+"""Studies of Breakout, most of them with tabular learners."""

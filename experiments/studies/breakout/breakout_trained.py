@@ -1,4 +1,4 @@
-"""What do searches with an evaluator find in Breakout, and does it last on episodes they have not seen?"""
+"""What do searches with an evaluator find in Breakout, and does it generalise to episodes that were not searched on?"""
 
 from typing import Any
 
@@ -28,15 +28,15 @@ from selectenv.worlds import GAME_DEFAULTS
 
 NAME, WORLD = "breakout-trained", "Breakout"
 SEARCHES = ("es-1000", "guided")
-YARDSTICKS = ("reduced-brute-force", "full labels")
+REFERENCES = ("reduced-brute-force", "full labels")
 SEEDS = 3
 PAPER_SEEDS = 1
-"""Of es-1000 at the paper's scale, a minute each."""
+"""Seeds of es-1000 at the paper's scale; each takes about a minute."""
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return a cell a scale, strategy, share and seed; yardsticks have no share."""
-    plan = [(name, share) for name in SEARCHES for share in SHARES] + [(name, None) for name in YARDSTICKS]
+    """Return one cell per variant of the data, strategy, share and seed; references have no share."""
+    plan = [(name, share) for name in SEARCHES for share in SHARES] + [(name, None) for name in REFERENCES]
     return [
         Cell(NAME, WORLD, strategy, seed, {"variant": name, "share": share, "expert": expert_mark(WORLD, data), **data})
         for name, data in DATA.items()
@@ -46,7 +46,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def run_cell(cell: Cell) -> list[Record]:
-    """Search on the data of the cell's seed; score on the episodes of the search, and on fresh ones."""
+    """Search on the data of the cell's seed; evaluate on the episodes of the search and on fresh episodes."""
     task = game_problem(cell)
     fresh = game_problem(cell, evaluation_seed=FRESH_SEED, rollouts=FRESH_EPISODES)
     share = cell.settings["share"]
@@ -74,7 +74,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours on the search's own episodes, beside the published at the paper's scale, and ours on fresh ones."""
+    """Return our results on the episodes of the search (published at the paper's scale) and on fresh episodes."""
     reason = "another expert, and the published learner is a network"
     return compare_game(results, {"paper": published_game(WORLD)}, reason=reason) + compare_game(
         results, {}, metric="fresh"
@@ -82,7 +82,7 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Say what a search is worth on episodes it has not seen."""
+    """Summarise the returns of searches on fresh episodes."""
     return [
         f"{data}, fresh episodes, 15 % labelled: es-1000 "
         f"{mean_of(rows, setting=data, metric='fresh', strategy='es-1000', labels='15 %'):.2f} (on its own episodes "

@@ -1,1 +1,1 @@
-"""Studies of networks in the MinAtar games."""
+"""Studies of the MinAtar games with neural learners."""

@@ -1,4 +1,4 @@
-"""Selectors and their rivals where selectors were never trained: published worlds, fresh random worlds, Breakout."""
+"""Cells of selectors and other strategies in worlds that selectors were not trained in: published, random, Breakout."""
 
 import hashlib
 from functools import cache
@@ -28,18 +28,18 @@ SELECTORS = {
     "learned": tuple(f"seed-{seed}" for seed in range(5)),
     "learned-without-termination": tuple(f"without-termination-{seed}" for seed in range(3)),
 }
-"""Selector -> names of the weights of its training seeds."""
+"""Selector -> names of the weights, one per training seed."""
 SEARCHES = ("es-50", "es-200", "es-1000", "sequential-greedy")
 SEARCH_SEEDS = 10
 PER_WORLD = {"maskable-ppo": 10_000}
-"""Trained in the very world that it labels, under UDS: agent -> steps, for one seed."""
+"""Agents trained in the world that they label, under UDS and for one seed: name -> training steps."""
 RANDOM = "Random"
 RANDOM_WORLDS = 120
 GAME, GAME_SEEDS, GAME_SEARCHES = "Breakout", 3, ("es-50", "es-200")
 
 
 def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
-    """Return a cell a world, learner and strategy; budgets of the published worlds are cells of their own."""
+    """Return one cell per world, learner, strategy and seed; in published worlds, also one per budget."""
     found = []
     for learner in LEARNERS:
         for world in WORLDS:
@@ -61,7 +61,7 @@ def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
 
 
 def _runs(seeds: int) -> list[tuple[str, int, dict[str, Any]]]:
-    """Return strategies with seeds and, for selectors, whose seed is that of their training, their weights."""
+    """Return strategies, seeds and, for selectors, weights; the seed of a selector is its training seed."""
     found: list[tuple[str, int, dict[str, Any]]] = []
     for name in (*HEURISTICS, *SEARCHES):
         most = 1 if name in CERTAIN else min(seeds, SEARCH_SEEDS) if name in SEARCHES else seeds
@@ -72,7 +72,7 @@ def _runs(seeds: int) -> list[tuple[str, int, dict[str, Any]]]:
 
 
 def _weights(name: str) -> dict[str, Any]:
-    """Name the weights of a cell, and mark them: results of others are other results."""
+    """Return the name and the hash of the weights of a cell, so that other weights give other cells."""
     return {"weights": name, "mark": _mark(name)}
 
 
@@ -82,7 +82,7 @@ def _mark(name: str) -> str:
 
 
 def run_zero_shot(cell: Cell) -> list[Record]:
-    """Label, and score what is learned."""
+    """Play a strategy, and evaluate the learned policies."""
     return {RANDOM: _run_random, GAME: _run_game}.get(cell.world, _run_published)(cell)
 
 
@@ -98,7 +98,7 @@ def _agent(cell: Cell, **options: Any) -> agents.Agent:
 
 
 def _run_published(cell: Cell) -> list[Record]:
-    """Label the training data; score there, on the test data, and on labels that are chosen anew for each of those."""
+    """Label the training data; evaluate there, on the test data, and with labels chosen on each test dataset."""
     budget, options = cell.settings["budget"], {"learner": cell.settings["learner"]}
     task = problem(cell.world, options)
     episode = _play(task, budget, _agent(cell), cell.seed)
@@ -110,14 +110,14 @@ def _run_published(cell: Cell) -> list[Record]:
         "asked": episode.asked,
         "ids": episode.ids.tolist(),
     }
-    if not episode.asked:  # who needs no evaluator can look at every dataset
+    if not episode.asked:  # without evaluator calls, labels can be chosen on every dataset
         again = [_play(t, min(budget, int(t.dataset.labelable.sum())), _agent(cell), cell.seed) for t in tests]
         record["anew"] = float(np.mean([other.performance for other in again if other.performance is not None]))
     return [record]
 
 
 def _run_random(cell: Cell) -> list[Record]:
-    """Label a world that no selector was trained in, which may be larger than all of those; 0 is no label, 1 is all."""
+    """Label a random world not used in training, possibly larger; returns are 0 without labels and 1 with all."""
     kind = list(KINDS)[cell.seed % len(KINDS)]
     source = RandomProblems(kinds=(kind,), learner=cell.settings["learner"])
     task = source(generator(cell.seed, "zero-shot worlds"))
@@ -128,14 +128,19 @@ def _run_random(cell: Cell) -> list[Record]:
         budget = max(1, round(share * task.budget_states))
         episode = _play(task, budget, _agent(cell), cell.seed)
         found.append(
-            {"labels": percent(share), "kind": kind, "states": task.budget_states, "asked": episode.asked,
-             "return": ((episode.performance or 0.0) - low) / span}
-        )  # fmt: skip
+            {
+                "labels": percent(share),
+                "kind": kind,
+                "states": task.budget_states,
+                "asked": episode.asked,
+                "return": ((episode.performance or 0.0) - low) / span,
+            }
+        )
     return found
 
 
 def _run_game(cell: Cell) -> list[Record]:
-    """Label a game, an episode for every budget; what is learned plays episodes that no search has seen."""
+    """Label a game, one episode per budget; learned policies are evaluated on episodes that no search used."""
     task, fresh = game_problem(cell), game_problem(cell, evaluation_seed=FRESH_SEED, rollouts=FRESH_EPISODES)
     found = []
     for share in SHARES:

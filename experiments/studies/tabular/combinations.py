@@ -1,4 +1,4 @@
-"""How much does it matter which states are labelled? The returns of all label sets of a size."""
+"""How much does the choice of states matter? The distribution of returns over all label sets of a given size."""
 
 from math import comb
 from typing import Any
@@ -19,19 +19,19 @@ NAME = "combinations"
 WORLDS = ("Graph", "Tree")
 SHARES = (0.2, 0.4, 0.6)
 MOST = 2_000_000
-"""Sets of a size that are all tried; of more, so many are drawn by chance."""
+"""Up to this many sets, all are evaluated; beyond, a tenth of this number is sampled at random."""
 BLOCK, BINS = 1 << 16, 60
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return a cell a world and share."""
+    """Return one cell per world and share."""
     return [
         Cell(NAME, world, f"{share:.0%}", 0, {"solver": solver, "share": share}) for world in WORLDS for share in SHARES
     ]
 
 
 def run_cell(cell: Cell) -> list[Record]:
-    """Evaluate all sets, or many drawn by chance, and keep their distribution."""
+    """Evaluate all sets, or a random sample, and record the distribution of their returns."""
     task = problem(cell.world, {"solver": cell.settings["solver"]})
     n = task.n_states
     labels = round(cell.settings["share"] * n)
@@ -49,15 +49,20 @@ def run_cell(cell: Cell) -> list[Record]:
     heights, edges = np.histogram(returns, BINS)
     return [
         {
-            "labels": labels, "sets": sets, "tried": count, "mean": float(returns.mean()), "std": float(returns.std()),
+            "labels": labels,
+            "sets": sets,
+            "tried": count,
+            "mean": float(returns.mean()),
+            "std": float(returns.std()),
             "quantiles": np.quantile(returns, (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)).tolist(),
-            "heights": heights.tolist(), "edges": edges.tolist(),
+            "heights": heights.tolist(),
+            "edges": edges.tolist(),
         }
-    ]  # fmt: skip
+    ]
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return mean and the middle 90 % of the sets."""
+    """Return the mean and the central 90 % interval over the sets."""
     found = []
     for result in results:
         for r in result.records:
@@ -71,7 +76,7 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw the distributions."""
+    """Draw the distributions as histograms."""
     figure = new_figure(9, 4.5)
     for i, result in enumerate(results):
         axes = figure.add_subplot(len(WORLDS), len(SHARES), i + 1)
@@ -80,7 +85,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
         axes.set_title(f"{result.cell.world}, {record['labels']} labels", fontsize=9)
         axes.set_yticks([])
         axes.tick_params(labelsize=8)
-    return {"Returns of label sets of a size": figure}
+    return {"Returns of all label sets of a given size": figure}
 
 
 STUDY = Study(NAME, __doc__, cells, run_cell, rows, 1, figures, place=9)

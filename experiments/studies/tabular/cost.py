@@ -1,4 +1,4 @@
-"""What does a strategy earn for the evaluator calls it asks for?"""
+"""What return does a strategy reach for the evaluator calls it makes?"""
 
 from collections import defaultdict
 from typing import Any
@@ -22,11 +22,14 @@ from selectenv.env import RewardSelectionEnv
 NAME = "cost"
 SEEDS = 10
 FEWER = {"optuna": 1}
-MORE_OPTIONS = {**OPTIONS, "optuna": {"trials": 60}, "swap-search": {"calls": 20_000}}
+"""Strategies with fewer seeds, because they are slow."""
+"""Strategies with fewer seeds, because they are slow."""
+"""Strategies with fewer seeds, because they are slow."""
+MORE_OPTIONS = {**OPTIONS, "optuna": {"max_evaluations": 60}, "swap-search": {"max_evaluations": 20_000}}
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells: every strategy at each world's second budget."""
+    """Return one cell per world, strategy and seed, at the second budget of the world."""
     return [
         Cell(NAME, world, strategy, seed, {"solver": solver, "budget": BUDGETS[world][1]})
         for world in WORLDS
@@ -37,7 +40,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def run_cell(cell: Cell) -> list[Record]:
-    """Train and play."""
+    """Train and play a strategy."""
     task = problem(cell.world, {"solver": cell.settings["solver"]})
     env = RewardSelectionEnv(task, cell.settings["budget"])
     agent = agents.make(cell.strategy, **MORE_OPTIONS.get(cell.strategy, {}))
@@ -58,7 +61,7 @@ def _grouped(results: list[Result]) -> dict[tuple[str, str, int], list[Record]]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return what was earned; the setting says for how many calls."""
+    """Return the returns, with the number of evaluator calls as the setting."""
     found = []
     for (world, strategy, labels), records in _grouped(results).items():
         runs = [record for record in records if "return" in record]
@@ -82,7 +85,7 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw return against calls, a panel a world."""
+    """Draw return against evaluator calls, one panel per world."""
     figure = new_figure(11, 7)
     for i, world in enumerate(WORLDS):
         axes = figure.add_subplot(2, 3, i + 1)

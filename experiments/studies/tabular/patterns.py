@@ -1,4 +1,4 @@
-"""What do the best label sets contain: optimal paths, what lies next to them, penalties?"""
+"""What do the best label sets contain: optimal paths, their neighbours, penalties?"""
 
 from typing import Any
 
@@ -22,32 +22,32 @@ PATTERNS = ("on optimal paths", "next to them", "at penalties")
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return a cell a world."""
+    """Return one cell per world."""
     return [Cell(NAME, world, "best known", 0, {"solver": solver, "budgets": BUDGETS[world]}) for world in WORLDS]
 
 
 def pattern_states(world: TabularWorld) -> dict[str, BoolArray]:
-    """Return which states [n] belong to each pattern.
+    """Return the mask [n] of the states of each pattern.
 
-    On optimal paths: reached by the best policy if every move has its likeliest outcome. Next to them: one step away in
-    either direction. At penalties: where some outcome pays the world's smallest reward, if that is worse than what most
-    outcomes pay, or ends without the reward that other ends pay.
+    On optimal paths: visited by the optimal policy if every action has its most likely outcome. Next to them: one step
+    away, in either direction. At penalties: states with an outcome that pays the smallest reward of the world, if that
+    is below the median, or that terminates with a reward of at most 0 while other terminations pay more.
     """
     on_path, inside = _likeliest_path(world), world.next_state >= 0
     near = np.zeros(world.n_states, bool)
     near[world.next_state[inside][on_path[world.state[inside]]]] = True
     near[world.state[inside][on_path[world.next_state[inside]]]] = True
-    ends = ~inside
+    terminal = ~inside
     bad = (world.reward == world.reward.min()) & (world.reward < np.median(world.reward))
-    if ends.any():
-        bad |= ends & (world.reward < world.reward[ends].max()) & (world.reward <= 0)
+    if terminal.any():
+        bad |= terminal & (world.reward < world.reward[terminal].max()) & (world.reward <= 0)
     penalty = np.zeros(world.n_states, bool)
     penalty[world.state[bad]] = True
     return dict(zip(PATTERNS, (on_path, near & ~on_path, penalty), strict=True))
 
 
 def _likeliest_path(world: TabularWorld) -> BoolArray:
-    """Return the states on the way of the best policy, from any start, with the likeliest outcomes only."""
+    """Return the mask [n] of states that the optimal policy visits with the most likely outcomes, from any start."""
     pair = world.state * world.n_actions + world.action
     likeliest = np.zeros(world.n_states * world.n_actions)
     np.maximum.at(likeliest, pair, world.probability)
@@ -60,7 +60,7 @@ def _likeliest_path(world: TabularWorld) -> BoolArray:
 
 
 def run_cell(cell: Cell) -> list[Record]:
-    """Measure the shares of each budget's best set, and what uniform labels would give."""
+    """Compute the share of labels in each pattern, for the best known set of each budget and for uniform labels."""
     patterns = pattern_states(selectenv.TABULAR[cell.world].make())
     task = problem(cell.world)
     records = []
@@ -74,7 +74,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return the share of labels in each pattern; the gap is what uniform would give."""
+    """Return the share of labels in each pattern; the setting gives the share that uniform labels would have."""
     found = []
     for result in results:
         for r in result.records:
@@ -87,7 +87,7 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw the best sets, world by world and budget by budget."""
+    """Draw the best known sets, one figure per world and one panel per budget."""
     found = {}
     for world in WORLDS:
         task, budgets = problem(world), BUDGETS[world]
@@ -99,7 +99,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
             draw(
                 figure.add_subplot(1, len(budgets), i + 1), task, labelled_at, f"{labels} labels: {entry['return']:.2f}"
             )
-        found[f"Best sets known in {world}"] = figure
+        found[f"Best known sets in {world}"] = figure
     return found
 
 

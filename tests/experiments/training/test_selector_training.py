@@ -114,7 +114,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(train_selector, "held_out", lambda *_, **__: small)
     monkeypatch.setattr(tune_selector, "held_out", lambda *_, **__: small)
     out = tmp_path / "deep" / "mine.npz"
-    command = ["train-selector", "--decisions", "320", "--hidden", "4", "--out", str(out), "--without-ends"]
+    command = ["train-selector", "--decisions", "320", "--hidden", "4", "--out", str(out), "--without-termination"]
     assert cli.main([*command, "--tensorboard", str(tmp_path / "log")]) == 0
     printed = capsys.readouterr().out
     assert "sequential-greedy" in printed

@@ -17,7 +17,7 @@ from experiments.studies.minatar.network_cells import (
     CLOSED,
     FEW,
     POOL,
-    YARDSTICKS,
+    REFERENCES,
     network_cell,
     run_network_cell,
     training_runs,
@@ -62,7 +62,7 @@ def made_up(cell, value=5.0):
         }
         for share in shares
     ]  # fmt: skip
-    if cell.strategy in YARDSTICKS:
+    if cell.strategy in REFERENCES:
         records += [{"updates": u, "curve": value * u / 1000} for u in (500, 1000)]
     return Result(cell, records, 1.0)
 
