@@ -130,13 +130,13 @@ def test_files_of_other_worlds_budgets_and_kinds(tmp_path):
         "damaged or not a saved": "{",
         "not a strategy saved": json.dumps({"hello": 1}),
         "version 99": json.dumps(good | {"version": 99}),
-        "do not make a ranking": json.dumps(good | {"ranking": [1, 1]}),
-        "cannot be made here": json.dumps(good | {"agent": "es-51"}),
+        "do not form a ranking": json.dumps(good | {"ranking": [1, 1]}),
+        "cannot be made by this release": json.dumps(good | {"agent": "es-51"}),
         "unknown option|has no option": json.dumps(good | {"options": {"kk": 3}}),
         "learns nothing": json.dumps(good | {"agent": "uniform", "options": {}}),
         "damaged: its": json.dumps(good | {"performance": "abc"}),
         "damaged: its entries": json.dumps(good | {"calls": [-5, 0]}),
-        "entries do not make": json.dumps(good | {"ranking": [True, 5, 6, 7]}),
+        "entries do not form": json.dumps(good | {"ranking": [True, 5, 6, 7]}),
         "holds a strategy": json.dumps(good | {"options": {"name": "x"}}),
     }
     for message, text in damaged.items():
@@ -170,7 +170,7 @@ def test_unknown_names_and_options():
         agents.make("guidd")
     with pytest.raises(UnknownNameError, match="Did you mean 'temperature'"):
         agents.make("guided", temprature=3)
-    with pytest.raises(UnknownNameError, match="it has none"):
+    with pytest.raises(UnknownNameError, match="it has no options"):
         agents.make("uniform", k=3)
 
 

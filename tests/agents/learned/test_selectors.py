@@ -219,15 +219,15 @@ def test_what_selectors_refuse(tmp_path):
     env, other = selectenv.make_env("Graph", **SIZE), selectenv.make_env("Tree", **SIZE)
     batches = BatchLabels(selectenv.make_env("Graph", budget=4, **SIZE), 2)
     for wrong, text in (
-        ([], "a list of them"),
-        (3, "a list of them"),
-        ([env, other], r"one size, not \[15, 31\]"),
+        ([], "list of environments"),
+        (3, "list of environments"),
+        ([env, other], r"same number of states, not \[15, 31\]"),
         ([env, env], "twice"),
-        ([batches], "one state a step"),
+        ([batches], "one state per step"),
     ):
         with pytest.raises(OptionError, match=text):
             agent.train(wrong)
-    with pytest.raises(OptionError, match="does not take these options"):
+    with pytest.raises(OptionError, match="does not accept these options"):
         agents.make("ppo", sb3={"n_stepz": 8}).train(env, steps=1)
     with pytest.raises(NotTrainedError):
         agents.play(env, agent)
@@ -250,5 +250,5 @@ def test_files_that_are_no_selectors(tmp_path):
             data = source.read(entry)
             other.writestr(entry, data.replace(b'"hidden": 8', b'"hidden": 9') if entry == "data" else data)
     for damaged in ("text.zip", "cut.zip", "other.zip"):
-        with pytest.raises(SavedAgentError, match="damaged, or no selector"):
+        with pytest.raises(SavedAgentError, match="damaged, or not a selector"):
             agents.load(tmp_path / damaged)

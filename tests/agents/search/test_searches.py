@@ -118,7 +118,7 @@ def test_exact_states_a_gap_when_it_is_stopped():
 
 def test_exact_refuses_what_it_cannot_prove():
     problem = selectenv.make_problem("Graph", evaluator="rollout", rollouts=10, dataset_size=500)
-    with pytest.raises(OptionError, match="nothing is proved"):
+    with pytest.raises(OptionError, match="there are no bounds"):
         train("Graph", 2, "exact", problem=problem)
 
 

@@ -136,7 +136,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     assert cli.main(["train-selector", "--decisions", "0", "--out", str(out)]) == 1
     assert "decisions must be a whole number" in capsys.readouterr().err
     assert cli.main(["train-selector", "--out", str(tmp_path)]) == 1
-    assert "is a folder" in capsys.readouterr().err
+    assert "is a directory" in capsys.readouterr().err
 
 
 def test_tuning_goes_on_and_cuts_short(tmp_path, capsys, monkeypatch):

@@ -287,7 +287,7 @@ def test_own_arrays_numbered_by_a_world():
         ({"n_actions": 1}, "actions must lie in 0..0"),
         ({"n_actions": 2.7}, "n_actions must be"),
         ({"actions": [0, 1, 1, 2**32]}, "n_actions must be"),
-        ({"next_states": [1, 2, 3, 4]}, "all alike"),
+        ({"next_states": [1, 2, 3, 4]}, "all integers or all strings"),
         ({"ends": ["False", "True", "x", "y"]}, "ends must be true or false"),
         ({"ends": [0, 2.5, 0, 1]}, "ends must be true or false"),
         ({"states": [["a"], ["b", "c"]]}, "states must be"),

@@ -67,7 +67,7 @@ def test_deduplicating_agrees_with_numpy(seed):
     np.testing.assert_array_equal(hash_rows(words, np.uint64(salt)), ids[number])
 
 
-def test_a_hash_that_confuses_pictures_is_given_up(monkeypatch):
+def test_a_hash_with_collisions_is_replaced(monkeypatch):
     words = np.arange(20, dtype=np.uint64).reshape(10, 2)
 
     def weak(rows, salt):
@@ -77,7 +77,7 @@ def test_a_hash_that_confuses_pictures_is_given_up(monkeypatch):
     ids, _, _, salt = pictures.deduplicate(words)
     assert (len(ids), salt) == (10, 2)
     monkeypatch.setattr(pictures, "hash_rows", lambda rows, salt: np.zeros(len(rows), np.int64))
-    with pytest.raises(DatasetError, match="confuse"):
+    with pytest.raises(DatasetError, match="have the same hash"):
         pictures.deduplicate(words)
 
 

@@ -220,7 +220,7 @@ def test_expert_files_that_are_none(tmp_path):
     with pytest.raises(WeightsFileError, match="not finite"):
         load_expert(world, str(path))
     save_weights(path, {"ids": np.array([2, 1]), "action": np.array([0, 1], np.uint8)}, card)
-    with pytest.raises(WeightsFileError, match="no table of an expert"):
+    with pytest.raises(WeightsFileError, match="not the table of an expert"):
         load_expert(world, str(path))
 
 

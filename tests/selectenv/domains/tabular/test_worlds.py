@@ -207,7 +207,7 @@ def test_unreachable_states_are_left_out():
         ({"n_actions": 2}, "sum to 0, not 1"),
         ({"action": [0, 0, -1]}, "actions must lie"),
         ({"horizon": 0}, "horizon must be a whole number"),
-        ({"horizon": None}, "can go in circles: it needs a horizon"),
+        ({"horizon": None}, "has cycles: it needs a horizon"),
         ({"layout": layout.square_layout(3)}, "layout places 3 states"),
         ({"expert": {0: [0]}}, "no action at state 1"),
         ({"expert": {0: [], 1: [0]}}, "actions at 0 must be a list"),
