@@ -71,7 +71,7 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
     agent.begin(inner.view())
     left, open_states = inner.budget - inner.labels_spent, int(info["action_mask"].sum())
     if left > open_states:
-        raise OptionError(f"the budget is {left} labels, but only {open_states} states can be labelled")
+        raise OptionError(f"the budget is {left} labels, but only {open_states} states of the data can be labelled")
     terminated = False
     performance = None
     while not terminated:

@@ -133,7 +133,7 @@ def test_files_of_other_worlds_budgets_and_kinds(tmp_path):
         "do not form a ranking": json.dumps(good | {"ranking": [1, 1]}),
         "cannot be made by this release": json.dumps(good | {"agent": "es-51"}),
         "unknown option|has no option": json.dumps(good | {"options": {"kk": 3}}),
-        "learns nothing": json.dumps(good | {"agent": "uniform", "options": {}}),
+        "cannot be saved": json.dumps(good | {"agent": "uniform", "options": {}}),
         "damaged: its": json.dumps(good | {"performance": "abc"}),
         "damaged: its entries": json.dumps(good | {"calls": [-5, 0]}),
         "entries do not form": json.dumps(good | {"ranking": [True, 5, 6, 7]}),

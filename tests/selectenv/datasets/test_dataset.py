@@ -273,7 +273,7 @@ def test_own_arrays_numbered_by_a_world():
     [
         (
             {"states": [], "actions": np.empty(0, int), "next_states": np.empty(0, int), "ends": []},
-            "integers or strings",
+            "integers or all strings",
         ),
         (
             {"states": np.empty(0, int), "actions": np.empty(0, int), "next_states": np.empty(0, int), "ends": []},
@@ -281,7 +281,7 @@ def test_own_arrays_numbered_by_a_world():
         ),
         ({"actions": [0, 1]}, "equally long"),
         ({"actions": [0.5] * 4}, "actions must be integers"),
-        ({"states": [0.1] * 4}, "integers or strings"),
+        ({"states": [0.1] * 4}, "integers or all strings"),
         ({"rewards": [1.0]}, "4 entries"),
         ({"rewards": [1.0, np.nan, 0, 0]}, "finite"),
         ({"n_actions": 1}, "actions must lie in 0..0"),

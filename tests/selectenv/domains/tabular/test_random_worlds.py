@@ -103,7 +103,7 @@ def test_padding_changes_nothing(seed):
 
 def test_worlds_that_do_not_fit():
     world = selectenv.TABULAR["TwoRooms"].make()
-    with pytest.raises(WorldError, match="50 states: it does not fit into 40"):
+    with pytest.raises(WorldError, match="50 states and cannot be padded to 40"):
         pad(world, 40)
     assert pad(world, 50).n_states == 50
     with pytest.raises(OptionError, match="do not fit"):

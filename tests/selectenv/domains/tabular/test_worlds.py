@@ -178,7 +178,7 @@ def test_a_long_corridor_and_a_deep_tree():
 
 
 def test_no_map_by_chance():
-    with pytest.raises(WorldError, match="by chance"):
+    with pytest.raises(WorldError, match="at random"):
         domains.frozen_lake(map_name=None)
 
 
@@ -210,10 +210,10 @@ def test_unreachable_states_are_left_out():
         ({"horizon": None}, "has cycles: it needs a horizon"),
         ({"layout": layout.square_layout(3)}, "layout places 3 states"),
         ({"expert": {0: [0]}}, "no action at state 1"),
-        ({"expert": {0: [], 1: [0]}}, "actions at 0 must be a list"),
-        ({"expert": {0: [-1], 1: [0]}}, "actions at 0"),
-        ({"expert": {0: [7], 1: [0]}}, "actions at 0"),
-        ({"expert": {0: 0, 1: [0]}}, "actions at 0"),
+        ({"expert": {0: [], 1: [0]}}, "actions at state 0 must be a non-empty list"),
+        ({"expert": {0: [-1], 1: [0]}}, "actions at state 0"),
+        ({"expert": {0: [7], 1: [0]}}, "actions at state 0"),
+        ({"expert": {0: 0, 1: [0]}}, "actions at state 0"),
         ({"horizon": "a"}, "horizon must be"),
         ({"horizon": float("inf")}, "horizon must be"),
         ({"n_actions": "a"}, "n_actions must be"),
