@@ -1,4 +1,4 @@
-"""What the studies of MinAtar games share: budgets as shares of the states, played and scored in one episode."""
+"""Shared by the studies of MinAtar games: one episode per cell, evaluated at several budgets."""
 
 import hashlib
 from collections import defaultdict
@@ -27,29 +27,35 @@ from selectenv.worlds import GAME_DEFAULTS
 SHARES = (0.15, 0.30, 0.45, 0.60, 0.75, 0.90)
 SCALES = {scale: {"problem": {"scale": scale}} for scale in ("laptop", "paper")}
 DATA = {**SCALES, "paper, tabular expert": {"problem": {"scale": "paper", "expert": "tabular"}}}
-"""The data that strategies are compared on."""
+"""Variants of the data that strategies are compared on."""
 HEURISTICS = (
-    "uniform", "visitation", "visitation-on-policy", "guided", "guided-on-policy", "terminal", "terminal-guided",
+    "uniform",
+    "visitation",
+    "visitation-on-policy",
+    "guided",
+    "guided-on-policy",
+    "terminal",
+    "terminal-guided",
     "adaptive-mixture",
-)  # fmt: skip
+)
 OPTIONS: Mapping[str, dict[str, Any]] = {
     "guided": {"decay": "concave", "temperature": 6.0},
     "guided-on-policy": {"decay": "concave", "temperature": 6.0},
     "reduced-brute-force": {"sizes": "largest"},
 }
-"""As published for MinAtar."""
+"""Options of strategies, as published for MinAtar."""
 FIRST = 24
-"""States whose pictures are kept of a selection."""
+"""Number of labelled states whose ids are recorded."""
 DRAWN = 12
-"""How many of them stand side by side in a figure."""
+"""Number of their images per row of a figure."""
 FRESH_SEED, FRESH_EPISODES = 1, 200
-"""Episodes that no search has seen."""
+"""Seed and number of evaluation episodes that no search uses."""
 
 
 def game_cells(
     study: str, world: str, seeds: int, variants: Mapping[str, dict[str, Any]], strategies: Iterable[str], **more: Any
 ) -> list[Cell]:
-    """Return a cell a variant, seed and strategy."""
+    """Return one cell per variant, seed and strategy."""
     strategies = tuple(strategies)
     more |= {"shares": SHARES}
     return [
@@ -61,7 +67,7 @@ def game_cells(
 
 
 def expert_mark(world: str, options: Mapping[str, Any] | None = None) -> str:
-    """Return a hash of the expert behind a variant's data: results with another one are other results."""
+    """Return a hash of the expert that collected a variant's data, so that another expert gives other cells."""
     name = (options or {}).get("problem", {}).get("expert", "published")
     return _mark(FOLDER / SHIPPED[name].format(game=world.lower()))
 
@@ -72,12 +78,12 @@ def _mark(path: Path) -> str:
 
 
 def game_problem(cell: Cell, **more: Any) -> SelectionProblem:
-    """Return the problem of a cell, on data of its own seed unless the cell says otherwise."""
+    """Return the problem of a cell; the seed of the data defaults to that of the cell."""
     return large_problem(cell.world, {"dataset_seed": cell.seed, **cell.settings.get("problem", {}), **more})
 
 
 def run_game(cell: Cell) -> list[Record]:
-    """Play one episode of the largest budget, and score the first labels of each budget."""
+    """Play one episode with the largest budget, and evaluate the first labels at each budget."""
     task = game_problem(cell)
     shares = tuple(cell.settings["shares"])
     budgets = tuple(number_of_labels(share, task.n_states) for share in shares)
@@ -94,14 +100,14 @@ def run_game(cell: Cell) -> list[Record]:
 
 
 def played(results: list[Result]) -> list[str]:
-    """Return the variants that have results."""
+    """Return the variants that have results, in order."""
     return list(dict.fromkeys(result.cell.settings["variant"] for result in results))
 
 
 def curves_figure(results: list[Result], variant: str, metric: str = "return") -> Any:
-    """Draw the mean over seeds against the share of labels, a line a strategy."""
-    picture = new_figure(8, 4.5)
-    axes = picture.add_subplot()
+    """Draw the mean over seeds against the share of labels, one line per strategy."""
+    figure = new_figure(8, 4.5)
+    axes = figure.add_subplot()
     lines: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for (name, strategy, labels), values in metrics_by_cell(results, metric).items():
         if name == variant and labels.endswith("%"):
@@ -113,11 +119,11 @@ def curves_figure(results: list[Result], variant: str, metric: str = "return") -
     axes.set(xlabel="percentage of states labelled", ylabel="return of the learned policy")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return picture
+    return figure
 
 
 def frames_figure(results: list[Result], variant: str, strategies: Iterable[str]) -> dict[str, Any]:
-    """Draw the pictures that strategies label first, those of seed 0; nothing where there are no such results."""
+    """Draw the images that strategies label first, for seed 0; empty if there are no such results."""
     chosen = {
         result.cell.strategy: result
         for result in results
@@ -126,15 +132,15 @@ def frames_figure(results: list[Result], variant: str, strategies: Iterable[str]
     shown = [chosen[name] for name in strategies if name in chosen]
     if not shown:
         return {}
-    picture = new_figure(9, 0.75 * len(shown))
+    figure = new_figure(9, 0.75 * len(shown))
     for i, result in enumerate(shown):
         try:
             task = game_problem(result.cell)
-        except MissingExtraError:  # the results are stored, the pictures are in the data
+        except MissingExtraError:  # results are stored without images, which need the data
             return {}
-        axes = picture.add_subplot(len(shown), 1, i + 1)
+        axes = figure.add_subplot(len(shown), 1, i + 1)
         states = task.actions(result.records[0]["first"])
         axes.imshow(frames.mosaic(task, states[:DRAWN], columns=DRAWN), interpolation="nearest")
         axes.set(xticks=[], yticks=[])
         axes.set_ylabel(result.cell.strategy, rotation=0, ha="right", va="center", fontsize=8)
-    return {f"Frames of {shown[0].cell.world} that are labelled first": picture}
+    return {f"Frames of {shown[0].cell.world} that are labelled first": figure}

@@ -1,4 +1,4 @@
-"""Search the schedule of guided with Optuna, in a known world or in one of your own."""
+"""Tune the schedule of guided with Optuna, in a registered world or in a user-defined one."""
 
 import importlib
 import os
@@ -24,21 +24,27 @@ DEFAULT = {"decay": "linear", "temperature": 6.0, "fixtime": 0.5}
 
 
 def find_world(name: str) -> str | TabularWorld:
-    """Return a known world's name, or the world that "module:function" makes."""
+    """Return the name of a tabular world, or the world returned by "module:function".
+
+    Raises:
+        OptionError: there is no such function, or it does not return a TabularWorld.
+    """
     if ":" not in name:
         return check_name("world", name, selectenv.TABULAR)
     module, _, function = name.partition(":")
     try:
         world = getattr(importlib.import_module(module), function)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise OptionError(f"{name!r} makes no world: it must be module:function without arguments ({error})") from None
+        raise OptionError(
+            f"{name!r} must be module:function, where function takes no arguments and returns a TabularWorld ({error})"
+        ) from None
     if not isinstance(world, TabularWorld):
-        raise OptionError(f"{name!r} makes {type(world).__name__}, not a TabularWorld")
+        raise OptionError(f"{name!r} must return a TabularWorld, not {type(world).__name__}")
     return world
 
 
 def mean_return(problems: list[SelectionProblem], options: dict[str, Any]) -> float:
-    """Return guided's mean return over five budgets and one episode a problem."""
+    """Return the mean return of guided over five budgets, with one episode per problem."""
     found = []
     for seed, task in enumerate(problems):
         budgets = tuple(sorted({number_of_labels(share, task.n_states) for share in FEEDBACK}))
@@ -50,12 +56,12 @@ def mean_return(problems: list[SelectionProblem], options: dict[str, Any]) -> fl
 def tune(
     name: str, trials: int, seeds: int, storage: str | os.PathLike[str] | None = None
 ) -> tuple[float, float, dict[str, Any]]:
-    """Return what the default schedule earns, what the best found earns, and its options.
+    """Return the mean return of the default schedule, that of the best schedule found, and its options.
 
     Raises:
         JournalError: the file ``storage`` is damaged; the message says how to keep its intact trials.
         MissingExtraError: Optuna is not installed.
-        OptionError: no trials, no seeds, or a world that does not exist.
+        OptionError: ``trials`` or ``seeds`` is not positive, or the world does not exist.
     """
     try:
         import optuna

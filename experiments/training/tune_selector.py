@@ -1,4 +1,4 @@
-"""Search how to train a selector, with Optuna: trials are kept on disk, and hopeless ones are cut short."""
+"""Tune the training of a selector with Optuna: trials are stored on disk, and unpromising ones are pruned."""
 
 import os
 from dataclasses import replace
@@ -19,26 +19,26 @@ from selectenv.errors import MissingExtraError
 from selectenv.io.journal import open_journal
 from selectenv.io.progress import progress, show
 
-LOOKS = 5
-"""Measurements of a trial: after each it may be cut short."""
+EVALUATIONS = 5
+"""Number of evaluations per trial; a trial may be pruned after each."""
 
 
 def tune_selector(
     trials: int, settings: SelectorSettings, storage: str | os.PathLike[str], *, seed: int = 0, worlds: int = 24
 ) -> tuple[float, dict[str, Any]]:
-    """Return the best normalised return on held-out worlds, and the options behind it.
+    """Return the best normalised return on held-out worlds, and the options that reached it.
 
     Args:
-        trials: in all; those that the storage has already are not run again.
-        settings: what is not searched, the number of decisions above all.
-        storage: file of Optuna's journal; `optuna-dashboard` opens it.
-        seed: of all trials.
-        worlds: held-out worlds that a trial is measured in.
+        trials: number of trials in total; those already in the storage are not repeated.
+        settings: the settings that are not tuned, in particular the number of decisions.
+        storage: file of the Optuna journal; `optuna-dashboard` can open it.
+        seed: seed of all trials.
+        worlds: number of held-out worlds for evaluation.
 
     Raises:
         MissingExtraError: Optuna is not installed.
-        OptionError: no trials.
-        JournalError: the storage is damaged or something else; the message says how to keep its intact trials.
+        OptionError: ``trials`` is not positive.
+        JournalError: the storage is damaged or not a journal; the message says how to keep its intact trials.
     """
     try:
         import optuna
@@ -55,7 +55,7 @@ def tune_selector(
         load_if_exists=True,
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
     )
-    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))  # going on draws other options
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))  # a resumed search samples other options
     measured = held_out(settings.padding, worlds, (), "tuning worlds")
     done = len([trial for trial in study.trials if trial.state.is_finished()])
     for _ in progress(range(done, trials), max(trials - done, 1), "tuning"):
@@ -68,17 +68,17 @@ def tune_selector(
             teacher_share=trial.suggest_float("teacher_share", 0.0, 0.75),
         )
         with TemporaryDirectory() as folder:
-            value, cut = _trial(chosen, seed, measured, Path(folder) / "selector.npz", trial)
-        study.tell(trial, None if cut else value, state=optuna.trial.TrialState.PRUNED if cut else None)
-        show(f"trial {trial.number}: {value:.3f}{' (cut short)' if cut else ''} {trial.params}")
+            value, pruned = _trial(chosen, seed, measured, Path(folder) / "selector.npz", trial)
+        study.tell(trial, None if pruned else value, state=optuna.trial.TrialState.PRUNED if pruned else None)
+        show(f"trial {trial.number}: {value:.3f}{' (pruned)' if pruned else ''} {trial.params}")
     return float(study.best_value), dict(study.best_params)
 
 
 def _trial(settings: SelectorSettings, seed: int, measured: Any, path: Path, trial: Any) -> tuple[float, bool]:
-    """Train, measuring on the way; return the last measurement and whether the trial was cut short."""
+    """Train with intermediate evaluations; return the last normalised return and whether the trial was pruned."""
     run, value = SelectorTraining(settings, seed), float("nan")
     rounds = -(-settings.decisions // SIDE_BY_SIDE)
-    stops = {max(1, rounds * (look + 1) // LOOKS) for look in range(LOOKS)}
+    stops = {max(1, rounds * (i + 1) // EVALUATIONS) for i in range(EVALUATIONS)}
     for done in range(1, rounds + 1):
         run.advance()
         if done in stops:

@@ -1,4 +1,4 @@
-"""Guided labels on data of five expert shares, from no label to all of them: what the two studies of it share."""
+"""Shared by the breakout-behaviour studies: guided on data with five expert shares, from no labels to all labels."""
 
 from experiments.analysis.comparison import GameTable, compare_game
 from experiments.analysis.row import Row
@@ -15,12 +15,12 @@ SWAPPED = "agrees with the row printed for {:g}: the printed share looks like th
 
 
 def variant(share: float) -> str:
-    """Return the name of a mixture."""
+    """Return the name of the variant with this expert share."""
     return f"expert {share:g}"
 
 
 def behaviour_cells(study: str, learner: str, seeds: int) -> list[Cell]:
-    """Return a cell a mixture and seed, and a few at the paper's scale."""
+    """Return one cell per mixture and seed; the paper's scale has at most `PAPER_SEEDS` seeds."""
     laptop = {variant(p): {"problem": {"learner": learner, "expert_share": p}} for p in EXPERT_SHARES}
     paper = {
         f"{name}, paper": {"problem": {**options["problem"], "scale": "paper"}} for name, options in laptop.items()
@@ -33,18 +33,18 @@ def behaviour_cells(study: str, learner: str, seeds: int) -> list[Cell]:
 
 
 def run_behaviour(cell: Cell) -> list[Record]:
-    """Play guided, and score no labels at all (adapted: behaviour cloning) and all of them."""
+    """Play guided, and evaluate no labels (under the adapted rule: behaviour cloning) and all labels."""
     task = game_problem(cell)
     none: BoolArray = ~task.dataset.labelable
-    ends = {0.0: none, 1.0: ~none}
+    extremes = {0.0: none, 1.0: ~none}
     return run_game(cell) + [
         {"labels": percent(share), "share": share, "return": task.score(labels), "states": task.n_states}
-        for share, labels in ends.items()
+        for share, labels in extremes.items()
     ]
 
 
 def behaviour_rows(results: list[Result], learner: str) -> list[Row]:
-    """Set ours at the paper's scale beside the published row of the same share, or say that the opposite one fits."""
+    """Compare the paper's scale with the published row of the same share; note where the opposite share agrees."""
     printed: dict[float, GameTable] = {p: {} for p in EXPERT_SHARES}
     for row in behaviour(learner):
         printed[row.expert_ratio]["guided", percent(row.feedback)] = row.score

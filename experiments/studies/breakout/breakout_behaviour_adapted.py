@@ -1,4 +1,4 @@
-"""How does the expert share of Breakout's data move guided under the adapted rule, from cloning to all labels?"""
+"""How does the expert share of Breakout's data affect guided under the adapted rule, from no labels to all?"""
 
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
@@ -9,12 +9,12 @@ NAME, LEARNER = "breakout-behaviour-adapted", "adapted"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return a cell a mixture and seed."""
+    """Return one cell per mixture and seed."""
     return behaviour_cells(NAME, LEARNER, seeds)
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours beside the published table."""
+    """Return our results with the published ones."""
     return behaviour_rows(results, LEARNER)
 
 

@@ -1,4 +1,4 @@
-"""How many states of Breakout do data of different expert shares cover, and what can be learned from all of it?"""
+"""How many states of Breakout do data with different expert shares cover, and what return do full labels reach?"""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ NAME, WORLD = "breakout-coverage", "Breakout"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return a cell a scale, mixture and seed."""
+    """Return one cell per scale, mixture and seed."""
     mark = expert_mark(WORLD)
     return [
         Cell(NAME, WORLD, variant(p), seed, {"variant": scale, "expert": mark, "problem": {**data, "expert_share": p}})
@@ -29,7 +29,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def run_cell(cell: Cell) -> list[Record]:
-    """Count the states, and score full labels and the data's own action frequencies."""
+    """Count the states, and evaluate full labels and behaviour cloning."""
     task, cloned = game_problem(cell), game_problem(cell, learner="adapted")
     data = task.dataset
     assert data.hidden_reward is not None
@@ -44,7 +44,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our metrics; published are the counts of states at the paper's scale."""
+    """Return our metrics; the counts of states at the paper's scale have published values."""
     printed = {variant(ratio): float(states) for ratio, states in unique_states().items()}
     found = []
     for scale in SCALES:
@@ -69,23 +69,23 @@ def _of(result: Result, scale: str, share: float) -> bool:
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Say what the data decide."""
-    said = []
+    """Summarise states and returns by expert share."""
+    sentences = []
     for scale in dict.fromkeys(row.setting for row in rows):
         parts = [
             f"{variant(p)}: {mean_of(rows, setting=scale, strategy=variant(p), metric='unique states'):,.0f} states, "
             f"return {mean_of(rows, setting=scale, strategy=variant(p), metric='return of full labels'):.1f}"
             for p in EXPERT_SHARES
         ]
-        said.append(f"{scale}, all states labelled: " + "; ".join(parts))
-    return said
+        sentences.append(f"{scale}, all states labelled: " + "; ".join(parts))
+    return sentences
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw states and returns against the expert share."""
-    picture = new_figure(9, 3.6)
+    """Draw the number of states and the return against the expert share."""
+    figure = new_figure(9, 3.6)
     for i, metric in enumerate(("unique states", "return of full labels")):
-        axes = picture.add_subplot(1, 2, i + 1)
+        axes = figure.add_subplot(1, 2, i + 1)
         for scale in SCALES:
             known = []
             for p in EXPERT_SHARES:
@@ -96,7 +96,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
         axes.set(xlabel="expert share of the data", ylabel=metric)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-    return {"Coverage of Breakout's data": picture}
+    return {"Coverage of Breakout's data": figure}
 
 
 STUDY = Study(NAME, __doc__, cells, run_cell, rows, 3, figures, place=25, solvers=("exact",), findings=findings)

@@ -1,4 +1,4 @@
-"""Which training-free strategy labels best in Breakout, at 200,000 and at 1,000,000 transitions?"""
+"""Which training-free strategy labels best in Breakout, with 200,000 and with 1,000,000 transitions?"""
 
 from typing import Any
 
@@ -21,30 +21,30 @@ NAME, WORLD = "breakout-heuristics", "Breakout"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return a cell a scale, seed and strategy."""
+    """Return one cell per variant of the data, seed and strategy."""
     return game_cells(NAME, WORLD, seeds, DATA, HEURISTICS)
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours, and at the paper's scale beside them the published metrics of guided; others were only drawn."""
+    """Return our results; at the paper's scale, guided has published values (others were published only as curves)."""
     reason = "another expert, and the published learner is a network"
     return compare_game(results, {"paper": published_game(WORLD)}, reason=reason)
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Say how the published strategies compare."""
-    said = []
+    """Summarise the mean returns of four strategies."""
+    sentences = []
     for data in dict.fromkeys(row.setting for row in rows):
         means = {
             name: mean_of(rows, setting=data, strategy=name)
             for name in ("uniform", "visitation", "guided", "terminal-guided")
         }
-        said.append(f"{data}, mean over budgets: {listed_means(means)}")
-    return said
+        sentences.append(f"{data}, mean over budgets: {listed_means(means)}")
+    return sentences
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw returns against labels, and what is labelled first."""
+    """Draw returns against labels, and the images that are labelled first."""
     return {
         **{f"Heuristics in Breakout: {data}": curves_figure(results, data) for data in played(results)},
         **frames_figure(results, "laptop", HEURISTICS),

@@ -1,7 +1,7 @@
-"""Do a table, solved exactly, and a network rank label sets of Breakout alike?
+"""Do an exactly solved table and a network rank label sets of Breakout in the same order?
 
-The same label sets are given to both learners and both policies play the same episodes. Strategies that look at what
-was learned choose with the table, which answers in milliseconds; only guided chooses with the network.
+Both learners are given the same label sets, and both policies are evaluated on the same episodes. Strategies that use
+learned values choose labels with the table, which takes milliseconds; only guided chooses with the network.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ CHOSEN_BY_TABLE = (*(name for name in HEURISTICS if name not in (*OPEN, "guided"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return strategies at the most telling budgets, and full labels."""
+    """Return the cells of strategies at the budgets `FEW`, and of full labels."""
     found = []
     for scale in SCALES:
         found += [network_cell(WORLD, "full labels", seed, scale) for seed in range(seeds)]
@@ -38,12 +38,12 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return what the network earns, and the table."""
+    """Return the returns of the network and of the table."""
     return compare_game(results, {}, metric="return") + compare_game(results, {}, metric="exact")
 
 
 def pairs(results: list[Result], variant: str) -> tuple[list[str], Any, Any]:
-    """Return, for each strategy and budget, its name and the mean return with the table and with the network."""
+    """Return the name of each strategy and budget, and its mean returns with the table and with the network."""
     network, table = metrics_by_cell(results, "return"), metrics_by_cell(results, "exact")
     names = [key for key in network if key[0] == variant and key in table]
     means = [[float(np.mean(found[key])) for key in names] for found in (table, network)]
@@ -51,13 +51,13 @@ def pairs(results: list[Result], variant: str) -> tuple[list[str], Any, Any]:
 
 
 def correlation(first: Any, second: Any) -> float:
-    """Return Spearman's rank correlation, NaN where there is nothing to rank."""
+    """Return Spearman's rank correlation; NaN if either input is constant."""
     return float(spearmanr(first, second).statistic) if len(set(first)) > 1 and len(set(second)) > 1 else float("nan")
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Give the rank correlation over strategies and budgets, and at each budget."""
-    said = []
+    """Summarise the rank correlation over all strategies and budgets, and at each budget."""
+    sentences = []
     for scale in dict.fromkeys(row.setting for row in rows):
         means: dict[str, dict[tuple[str, str], float]] = {"return": {}, "exact": {}}
         for row in rows:
@@ -73,8 +73,8 @@ def findings(rows: list[Row]) -> list[str]:
             for name, keys in parts
             if len(keys) > 2
         )
-        said.append(f"{scale}: rank correlation of table and network over strategies: {ranks}")
-    return said
+        sentences.append(f"{scale}: rank correlation of table and network over strategies: {ranks}")
+    return sentences
 
 
 def _budgets(keys: list[tuple[str, str]]) -> list[str]:
@@ -82,20 +82,20 @@ def _budgets(keys: list[tuple[str, str]]) -> list[str]:
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw the network's return against the table's, a point a strategy and budget."""
+    """Draw the network's return against the table's, one point per strategy and budget."""
     found = {}
     for scale in played(results):
         names, table, network = pairs(results, scale)
         if not names:
             continue
-        picture = new_figure(7, 5)
-        axes = picture.add_subplot()
+        figure = new_figure(7, 5)
+        axes = figure.add_subplot()
         axes.scatter(table, network, s=18)
         for name, x, y in zip(names, table, network, strict=True):
             axes.annotate(name, (x, y), fontsize=6, xytext=(2, 2), textcoords="offset points")
         axes.set(xlabel="return with the table", ylabel="return with the network")
         axes.grid(alpha=0.3)
-        found[f"The same label sets, learned by a table and by a network: {scale}"] = picture
+        found[f"The same label sets, learned by a table and by a network: {scale}"] = figure
     return found
 
 

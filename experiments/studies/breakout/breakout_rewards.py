@@ -1,4 +1,4 @@
-"""How much reward lies inside the sets that visitation and uniform select in Breakout?"""
+"""How much reward do the label sets of visitation and uniform contain in Breakout?"""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ SETS = 100
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return a cell a scale and strategy; ``seeds`` sets are drawn in it, on one dataset."""
+    """Return one cell per scale and strategy; each draws ``seeds`` label sets on one dataset."""
     return [
         Cell(
             NAME,
@@ -37,7 +37,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def run_cell(cell: Cell) -> list[Record]:
-    """Draw sets and add up the rewards of all transitions out of their states; smaller sets begin larger ones."""
+    """Draw label sets and sum the rewards of their states; smaller sets are prefixes of larger ones."""
     task, agent = game_problem(cell), agents.make(cell.strategy)
     data = task.dataset
     earned = np.bincount(data.state, data.hidden_reward, data.n_states)
@@ -54,7 +54,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return the sums, and beside those of the paper's scale the published ones."""
+    """Return the sums; those at the paper's scale have published values."""
     known = {("paper", row.strategy, row.feedback): row.total for row in reward_sums()}
     found = []
     for result in results:
@@ -72,12 +72,12 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Say how much more reward visitation finds."""
-    said = []
+    """Summarise how much reward visitation and uniform find."""
+    sentences = []
     for scale in dict.fromkeys(row.setting for row in rows):
         found = [mean_of(rows, setting=scale, strategy=name, labels="15 %") for name in STRATEGIES]
-        said.append(f"{scale}, 15 % labelled: visitation finds {found[0]:,.0f} of reward, uniform {found[1]:,.0f}")
-    return said
+        sentences.append(f"{scale}, 15 % labelled: visitation finds {found[0]:,.0f} of reward, uniform {found[1]:,.0f}")
+    return sentences
 
 
 STUDY = Study(NAME, __doc__, cells, run_cell, rows, SETS, place=22, solvers=("exact",), findings=findings)

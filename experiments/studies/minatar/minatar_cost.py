@@ -1,8 +1,8 @@
-"""What does a search with an evaluator buy in Seaquest, when every call of it trains a network?
+"""What does a search with an evaluator gain in Seaquest, where every evaluator call trains a network?
 
-The published figure, with 60 % of the states labelled. At the laptop's scale it has fewer points: an evolution strategy
-of a few calls is no better than chance, so the search is the best of 2 and of 4 sets drawn by visitation, measured on
-episodes that it did not choose by.
+This reproduces the published figure, with 60 % of the states labelled. The laptop scale has fewer points: an evolution
+strategy with a few evaluations is no better than random, so the search is the best of 2 and of 4 sets drawn by
+visitation, evaluated on episodes that were not used to choose.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ SEARCH_SEEDS = 1
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return strategies that ask for nothing, searches, and full labels."""
+    """Return the cells of strategies without evaluator calls, of searches, and of full labels."""
     found = []
     for scale in SCALES:
         for seed in range(seeds):
@@ -47,7 +47,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def points(results: list[Result]) -> dict[tuple[str, str, int], list[Record]]:
-    """Return what was earned by scale, strategy and evaluator calls."""
+    """Return the records by scale, strategy and number of evaluator calls."""
     found: dict[tuple[str, str, int], list[Record]] = {}
     for result in results:
         for record in result.records:
@@ -58,7 +58,7 @@ def points(results: list[Result]) -> dict[tuple[str, str, int], list[Record]]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return what was earned; the setting says for how many calls. Published returns stand where costs are the same."""
+    """Return the returns, with the number of calls as the setting, and the published returns of the same strategy."""
     known = published_game(WORLD)
     found = []
     for (scale, strategy, calls), records in points(results).items():
@@ -71,7 +71,7 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Say what each number of calls buys."""
+    """Summarise the return for each number of calls."""
     return [
         f"{WORLD}, {percent(SHARE)} labelled: "
         + ", ".join(f"{row.strategy} {row.ours.mean:.1f} ({row.setting})" for row in rows if row.ours)
@@ -82,8 +82,8 @@ def figures(results: list[Result]) -> dict[str, Any]:
     """Draw return against evaluator calls."""
     found = {}
     for scale in played(results):
-        picture = new_figure(7, 4)
-        axes = picture.add_subplot()
+        figure = new_figure(7, 4)
+        axes = figure.add_subplot()
         for (mine, strategy, calls), records in points(results).items():
             if mine != scale:
                 continue
@@ -94,11 +94,11 @@ def figures(results: list[Result]) -> dict[str, Any]:
             axes.errorbar(calls, summary.mean, summary.stderr, fmt="o", label=f"{strategy}, {calls:,} calls")
         axes.set_xscale("symlog", linthresh=1)
         axes.set(
-            xlabel="evaluator calls, a training run each", ylabel="return of the learned policy", xlim=(-0.3, None)
+            xlabel="evaluator calls (one training run each)", ylabel="return of the learned policy", xlim=(-0.3, None)
         )
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-        found[f"Return against cost in {WORLD}, {percent(SHARE)} labelled: {scale}"] = picture
+        found[f"Return against cost in {WORLD}, {percent(SHARE)} labelled: {scale}"] = figure
     return found
 
 

@@ -1,4 +1,4 @@
-"""Which training-free strategy labels best in the four games, when a network learns from the labels?"""
+"""Which training-free strategy labels best in the four MinAtar games with a neural learner?"""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ STRATEGIES = ("uniform", "visitation", "guided", "terminal")
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return full labels first, then the published strategies, then ours."""
+    """Return the cells of full labels, then of the published strategies, then of ours."""
     found = []
     for scale in SCALES:
         found += [network_cell(game, "full labels", seed, scale) for seed in range(seeds) for game in GAMES]
@@ -34,7 +34,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours, and beside them the published metrics of guided; the others were only drawn."""
+    """Return our results; guided has published values (the others were published only as curves)."""
     return [
         row
         for game in GAMES
@@ -47,13 +47,13 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def guided_table(game: str) -> GameTable:
-    """Return the published metrics of guided."""
+    """Return the published returns of guided."""
     return {key: score for key, score in published_game(game).items() if key[0] == "guided"}
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Say how the strategies compare, game by game, over the budgets that all of them have."""
-    said = []
+    """Summarise the mean return of each strategy per game, over the budgets that all strategies have."""
+    sentences = []
     for scale in dict.fromkeys(row.setting for row in rows):
         for game in dict.fromkeys(row.world for row in rows):
             mine = [row for row in rows if row.world == game and row.setting == scale]
@@ -63,15 +63,15 @@ def findings(rows: list[Row]) -> list[str]:
             if not shared:
                 continue
             means = {name: float(np.mean([mean_of(mine, strategy=name, labels=b) for b in shared])) for name in names}
-            said.append(
+            sentences.append(
                 f"{game}, {scale}, mean over {', '.join(shared)}: {listed_means(means)}; "
                 f"all states labelled {mean_of(mine, strategy='full labels'):.2f}"
             )
-    return said
+    return sentences
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw returns against labels, a figure a game and scale."""
+    """Draw returns against labels, one figure per game and scale."""
     found = {}
     for game in GAMES:
         mine = of_game(results, game)

@@ -1,7 +1,7 @@
-"""What is the most that labels can give to a network, and is it more than copying the data gives?
+"""What return does a network reach with full labels, and is it higher than that of behaviour cloning?
 
-With UDS and 0 for unknown rewards, labelling every state that has a reward (reduced brute-force, as published) teaches
-just what labelling every state does: the two are one training run here.
+With UDS and imputed reward 0, labelling every state that has a reward (the published reduced brute-force) gives the
+same training data as labelling every state: the two share one training run here.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from experiments.engine.cell import Cell, Result
 from experiments.studies.game_episodes import played
 from experiments.studies.minatar.network_cells import (
     REASON,
-    YARDSTICKS,
+    REFERENCES,
     heuristic_cells,
     network_cell,
     network_study,
@@ -31,17 +31,17 @@ NAME = "minatar-trained"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the yardsticks of every game, and guided."""
+    """Return the cells of the references and of guided, for every game."""
     found = []
     for scale in SCALES:
         for seed in range(seeds):
-            found += [network_cell(game, strategy, seed, scale) for strategy in YARDSTICKS for game in GAMES]
+            found += [network_cell(game, strategy, seed, scale) for strategy in REFERENCES for game in GAMES]
         found += heuristic_cells(seeds, scale, ("guided",))
     return found
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours beside the published metrics."""
+    """Return our results with the published ones."""
     twice = [
         Result(replace(result.cell, strategy="reduced-brute-force"), result.records, 0.0)
         for result in results
@@ -57,19 +57,19 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Set full labels beside behaviour cloning and the published return."""
-    said = []
+    """Summarise full labels, behaviour cloning and the published return."""
+    sentences = []
     for scale in dict.fromkeys(row.setting for row in rows):
         for game in dict.fromkeys(row.world for row in rows):
             mine = [row for row in rows if row.world == game and row.setting == scale]
-            means = listed_means({name: mean_of(mine, strategy=name) for name in YARDSTICKS})
+            means = listed_means({name: mean_of(mine, strategy=name) for name in REFERENCES})
             theirs = published_game(game)["reduced-brute-force", ""][0]
-            said.append(f"{game}, {scale}: {means}; published with every reward labelled: {theirs:.2f}")
-    return said
+            sentences.append(f"{game}, {scale}: {means}; published with every reward labelled: {theirs:.2f}")
+    return sentences
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw learning curves, a panel a game."""
+    """Draw learning curves, one panel per game."""
     found = {}
     for scale in played(results):
         found[f"Return against updates, all states labelled: {scale}"] = learning_figure(results, scale)
@@ -77,11 +77,11 @@ def figures(results: list[Result]) -> dict[str, Any]:
 
 
 def learning_figure(results: list[Result], scale: str) -> Any:
-    """Draw the mean over seeds of the return against updates, with full labels and with behaviour cloning."""
-    picture = new_figure(10, 6)
+    """Return a figure of the mean return over seeds against updates, for full labels and behaviour cloning."""
+    figure = new_figure(10, 6)
     for i, game in enumerate(GAMES):
-        axes = picture.add_subplot(2, 2, i + 1)
-        for strategy in YARDSTICKS:
+        axes = figure.add_subplot(2, 2, i + 1)
+        for strategy in REFERENCES:
             points: dict[int, list[float]] = {}
             for result in of_game(results, game):
                 if result.cell.strategy == strategy and result.cell.settings["variant"] == scale:
@@ -92,16 +92,20 @@ def learning_figure(results: list[Result], scale: str) -> Any:
                 sums = [summarise(np.array(values)) for _, values in sorted(points.items())]
                 label = "IQL, all states labelled" if strategy == "full labels" else strategy
                 axes.errorbar(
-                    sorted(points), [s.mean for s in sums], [s.stderr for s in sums], label=label, marker="o",
+                    sorted(points),
+                    [s.mean for s in sums],
+                    [s.stderr for s in sums],
+                    label=label,
+                    marker="o",
                     markersize=3,
-                )  # fmt: skip
+                )
         axes.set_title(game, fontsize=9)
         axes.set_xlabel("updates", fontsize=8)
         axes.set_ylabel("return", fontsize=8)
         axes.grid(alpha=0.3)
         if i == 0:
             axes.legend(fontsize=7)
-    return picture
+    return figure
 
 
 STUDY = network_study(NAME, __doc__, cells, rows, figures, 31, findings)

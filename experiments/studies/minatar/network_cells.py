@@ -1,6 +1,6 @@
-"""What the studies of networks share: one pool of cells, each a training run or a few, played in the four games.
+"""Shared by the studies with neural learners: one pool of cells, each of one or a few training runs in a MinAtar game.
 
-A cell belongs to the pool and not to a study, so that no study trains again what another one has.
+A cell belongs to the pool rather than to a study, so that studies share training runs.
 """
 
 import json
@@ -44,31 +44,31 @@ from selectenv.worlds import WORLDS
 POOL = "minatar-networks"
 SEEDS = 3
 OPEN = ("uniform", "visitation", "terminal")
-"""Strategies that choose before anything is learned: a training run a budget."""
+"""Open-loop strategies, which choose labels before anything is learned: one training run per budget."""
 LEARNER = {"behaviour cloning": "bc", "greedy cloning": "bc-greedy"}
-YARDSTICKS = ("full labels", *LEARNER)
+REFERENCES = ("full labels", *LEARNER)
 CURVE = 10
-"""Points of a learning curve."""
+"""Number of points of a learning curve."""
 REASON = "another expert; at the laptop's scale a fifth of the data and fewer, larger updates"
-"""Why published metrics may differ."""
+"""Why published results may differ."""
 WITH_TABLE = "Breakout"
-"""The game in which an exact table learns as well, so that both can be compared."""
+"""The game that is also learned by an exact table, for comparison."""
 FEW = (0.15, 0.30, 0.60)
-"""Budgets that are run first."""
+"""Budgets that run first."""
 CLOSED = {"laptop": {"refit": 0.15, "reach": 0.60}, "paper": {"refit": 0.025, "reach": 0.90}}
-"""Shares of the states between two refits of a closed-loop strategy, and labelled at the end."""
+"""Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states."""
 TRAINING = cache_folder() / "training"
-"""Where training runs of unfinished cells are kept."""
+"""Directory of the checkpoints of unfinished cells."""
 SECONDS = {"Breakout": 0.0042, "Freeway": 0.0170, "Seaquest": 0.0090, "Asterix": 0.0072}
-"""Of one update on one core; measured by `python -m experiments.benchmarks.bench --networks`."""
+"""Seconds per update on one core; measured by `python -m experiments.benchmarks.bench --networks`."""
 PLAYING = {"Breakout": 1.0, "Freeway": 7.0, "Seaquest": 2.0, "Asterix": 1.5}
-"""Seconds of 50 episodes."""
+"""Seconds per 50 episodes."""
 REFITTING = {"Breakout": 0.2, "Freeway": 5.0, "Seaquest": 5.0, "Asterix": 4.0}
-"""Seconds to look at all states of 200,000 transitions after a refit."""
+"""Seconds to compute the learned features of 200,000 transitions after a refit."""
 
 
 def heuristic_cells(seeds: int, scale: str, strategies: Iterable[str], games: Iterable[str] = GAMES) -> list[Cell]:
-    """Return the cells of strategies in games, the most telling budgets first."""
+    """Return the cells of strategies in games, the budgets `FEW` first."""
     rest = tuple(share for share in SHARES if share not in FEW)
     cells = []
     for shares in (FEW, rest):
@@ -92,11 +92,11 @@ def network_cell(game: str, strategy: str, seed: int, scale: str, **settings: An
 
 
 def run_network_cell(cell: Cell) -> list[Record]:
-    """Choose labels, train and evaluate; checkpoints are kept until the cell is done."""
+    """Choose labels, train and evaluate; checkpoints are kept until the cell is finished."""
     folder = TRAINING / cell.key
     task = game_problem(cell, checkpoints=str(folder))
-    if cell.strategy in YARDSTICKS:
-        records = _run_yardstick(task, folder)
+    if cell.strategy in REFERENCES:
+        records = _run_reference(task, folder)
     elif cell.strategy == "best-of":
         records = _run_best_of(cell, task)
     elif "share" in cell.settings:
@@ -107,18 +107,18 @@ def run_network_cell(cell: Cell) -> list[Record]:
     return records
 
 
-def _run_yardstick(task: SelectionProblem, folder: Path) -> list[Record]:
-    """Label everything, and record the learning curve."""
+def _run_reference(task: SelectionProblem, folder: Path) -> list[Record]:
+    """Evaluate full labels, and record the learning curve."""
     curve = _Curve(task, folder / "curve.json")
     return [_record(task, np.flatnonzero(task.dataset.labelable), ""), *curve.points]
 
 
 def _run_open_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
-    """Play a strategy whose labels do not depend on the network, at one budget."""
+    """Play a strategy whose labels do not depend on the network, with one budget."""
     share = cell.settings["share"]
     labels = number_of_labels(share, task.n_states)
     chooser: SelectionProblem = task
-    refit: float = labels + 1  # the labels of such a strategy do not depend on what is learned
+    refit: float = labels + 1  # never refit: the labels do not depend on the network
     if "chooser" in cell.settings:
         chooser, refit = game_problem(replace(cell, settings={"problem": cell.settings["chooser"]})), 0.02
     agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}), **cell.settings.get("search", {}))
@@ -129,7 +129,7 @@ def _run_open_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
 
 
 def _run_closed_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
-    """Play a strategy that uses what the network has learned, and score it at every budget on the way."""
+    """Play a strategy that uses the learned values of the network, and evaluate it at every budget."""
     unit = number_of_labels(cell.settings["refit"], task.n_states)
     shares = [share for share in SHARES if share <= cell.settings["reach"]]
     budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
@@ -141,7 +141,7 @@ def _run_closed_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
 
 
 def _run_best_of(cell: Cell, task: SelectionProblem) -> list[Record]:
-    """Evaluate sets sampled by visitation; record the best of the first 2, 4, ... also on fresh episodes."""
+    """Evaluate sets sampled by visitation; record the best of the first 2, 4, ... and its return on fresh episodes."""
     share = cell.settings["share"]
     env = RewardSelectionEnv(task, number_of_labels(share, task.n_states), labels_per_refit=task.n_states)
     search = agents.SearchTask(env, cell.seed)
@@ -157,10 +157,10 @@ def _run_best_of(cell: Cell, task: SelectionProblem) -> list[Record]:
 
 
 class _Curve:
-    """Evaluates networks while they are trained; points recorded before an interruption are kept on disk."""
+    """Learning curve of a network; points recorded before an interruption are kept on disk."""
 
     def __init__(self, task: SelectionProblem, path: Path) -> None:
-        """Watch the learner of ``task``."""
+        """Evaluate the learner of ``task`` during training."""
         self._path, self._task = path, task
         learner: Any = task.learner
         self._updates = learner.settings.updates
@@ -200,14 +200,14 @@ def _record(task: SelectionProblem, chosen: IntArray, labels: str) -> Record:
 
 
 def training_runs(cell: Cell) -> int:
-    """Return how many training runs a cell takes."""
+    """Return the number of training runs of a cell."""
     if "search" in cell.settings:
         return math.prod(cell.settings["search"].values())
     return round(cell.settings["reach"] / cell.settings["refit"]) if "refit" in cell.settings else 1
 
 
 def cpu_hours(cells: Iterable[Cell]) -> float:
-    """Return about how long cells take on one core."""
+    """Return the estimated duration of cells on one core, in hours."""
     total = 0.0
     for cell in cells:
         paper = cell.settings["problem"]["scale"] == "paper"
@@ -215,7 +215,7 @@ def cpu_hours(cells: Iterable[Cell]) -> float:
         share = 0.2 if cell.strategy in LEARNER else 1.0
         runs = training_runs(cell)
         total += runs * updates * share * SECONDS[cell.world]
-        total += (runs + (CURVE if cell.strategy in YARDSTICKS else 0)) * PLAYING[cell.world]
+        total += (runs + (CURVE if cell.strategy in REFERENCES else 0)) * PLAYING[cell.world]
         if "refit" in cell.settings:
             total += runs * REFITTING[cell.world] * (5 if paper else 1)
     return total / 3600
@@ -229,8 +229,18 @@ def of_game(results: list[Result], game: str) -> list[Result]:
 def network_study(
     name: str, question: str | None, cells: Any, rows: Any, figures: Any, place: int, findings: Any
 ) -> Study:
-    """Return a study over cells of the pool: at the laptop's scale unless another is asked for, its cost said first."""
+    """Return a study over cells of the pool; it runs at the laptop scale by default and states its cost first."""
     return Study(
-        name, question or "", cells, run_network_cell, rows, SEEDS, figures, place=place, solvers=("exact",),
-        findings=findings, scales=("laptop",), cpu_hours=cpu_hours,
-    )  # fmt: skip
+        name,
+        question or "",
+        cells,
+        run_network_cell,
+        rows,
+        SEEDS,
+        figures,
+        place=place,
+        solvers=("exact",),
+        findings=findings,
+        scales=("laptop",),
+        cpu_hours=cpu_hours,
+    )

@@ -1,10 +1,10 @@
-"""How well does a selector label that was trained on random worlds only, and asks no evaluator?
+"""How well does a selector label that was trained only on random worlds and makes no evaluator calls?
 
-The published worlds, random worlds that it was not trained in, some of them larger, and Breakout; five training seeds.
-"normalised gap" is the distance to the best set known, averaged over the budgets of a world, as a share of what uniform
-leaves there, and averaged over the six worlds. "test" scores the labels that were chosen on the training data on the
-five test mixtures; "anew" lets those who ask no evaluator choose on each of those themselves. maskable-ppo is trained
-in the very world that it labels, for each budget.
+It is tested on the published worlds, on random worlds that were not used in training, some of them larger, and on
+Breakout, with five training seeds. The "normalised gap" is the gap to the best known set, averaged over the budgets of
+a world and divided by that of uniform, then averaged over the six worlds. "test" evaluates the labels that were chosen
+on the training data on the five test mixtures; for "anew", strategies without evaluator calls choose labels on each
+test mixture. maskable-ppo is trained in the world that it labels, for each budget.
 """
 
 from collections import defaultdict
@@ -33,25 +33,34 @@ from selectenv.typing import FloatArray
 NAME, SEEDS = "learned", 20
 SIX, GAP, ALL = "six worlds", "normalised gap", "all"
 LARGER = "worlds larger than any in training"
-SHOWN = ("uniform", "guided", "terminal", "terminal-guided", "es-50", "es-200", "learned", "learned-without-ends")
+SHOWN = (
+    "uniform",
+    "guided",
+    "terminal",
+    "terminal-guided",
+    "es-50",
+    "es-200",
+    "learned",
+    "learned-without-termination",
+)
 Runs = dict[tuple[str, str, str, Any], dict[str, list[float]]]
-"""Learner, world, strategy, labels -> metric -> runs, in the order of their seeds."""
+"""Learner, world, strategy, labels -> metric -> values of the runs, in the order of their seeds."""
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells."""
+    """Return the cells of selectors and of the strategies they are compared with."""
     return zero_shot_cells(NAME, seeds)
 
 
 def _places(result: Result, record: Record) -> list[str]:
-    """Return where a metric belongs; those of random worlds stand by kind, and those of the larger ones once more."""
+    """Return the worlds that a record counts for; random worlds are grouped by kind, and large ones also by size."""
     if result.cell.world != RANDOM:
         return [result.cell.world]
     return [f"{RANDOM} {record['kind']}", *([LARGER] if record["states"] > LARGE else [])]
 
 
 def _runs(results: list[Result]) -> Runs:
-    """Sort the metrics; in a random world, whose number is the seed, a selector's is the mean of its trainings."""
+    """Group the records; in a random world, where the seed is its number, training seeds of a selector are averaged."""
     gathered: dict[Any, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in sorted(results, key=lambda r: r.cell.seed):
         settings = result.cell.settings
@@ -69,7 +78,7 @@ def _runs(results: list[Result]) -> Runs:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return the normalised gaps first, then everything."""
+    """Return the normalised gaps first, then all metrics."""
     runs = _runs(results)
     found = []
     for learner in LEARNERS:
@@ -88,11 +97,11 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def normalised_gaps(runs: Runs, learner: str) -> list[tuple[str, str, FloatArray]]:
-    """Return strategy, world and the gaps of its runs, the mean over all six worlds last."""
+    """Return strategy, world and normalised gaps [runs]; the mean over the six worlds comes last."""
     gaps: dict[tuple[str, str], list[FloatArray]] = defaultdict(list)
-    for (mine, world, strategy, labels), figures in runs.items():
+    for (mine, world, strategy, labels), metrics in runs.items():
         if mine == learner and world in WORLDS:
-            gaps[strategy, world].append(best_return(world, learner, labels) - np.array(figures["train"]))
+            gaps[strategy, world].append(best_return(world, learner, labels) - np.array(metrics["train"]))
     found = []
     for strategy in dict.fromkeys(name for name, _ in gaps):
         means = []
@@ -106,14 +115,14 @@ def normalised_gaps(runs: Runs, learner: str) -> list[tuple[str, str, FloatArray
 
 
 def _over_budgets(values: list[FloatArray]) -> FloatArray:
-    """Return the mean of each run."""
+    """Return the mean [runs] over budgets of each run."""
     runs = min(map(len, values))
     return np.asarray(np.mean([one[:runs] for one in values], axis=0))
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Say who leaves how much, and whether the selector beats its rivals."""
-    said = []
+    """Summarise the gaps of all strategies, and which of them the selector beats."""
+    sentences = []
     for learner in LEARNERS:
         left = {r.strategy: r.ours for r in rows if r.ours and (r.world, r.metric, r.setting) == (SIX, GAP, learner)}
         if "learned" not in left:
@@ -121,8 +130,8 @@ def findings(rows: list[Row]) -> list[str]:
         mine = left["learned"]
         parts = [f"{name} {left[name].mean:.3f}" for name in sorted(left, key=lambda n: left[n].mean)]
         beaten = [name for name, summary in left.items() if name not in SELECTORS and mine.high < summary.low]
-        said.append(f"{learner}, gap left on the six worlds, uniform = 1: {', '.join(parts)}")
-        said.append(
+        sentences.append(f"{learner}, gap left on the six worlds, uniform = 1: {', '.join(parts)}")
+        sentences.append(
             f"{learner}: learned leaves {mine.mean:.3f} ({mine.low:.3f} to {mine.high:.3f} over {mine.runs} training "
             f"seeds), less than {', '.join(beaten) or 'nobody'} beyond the intervals"
         )
@@ -134,20 +143,20 @@ def findings(rows: list[Row]) -> list[str]:
                     means[row.strategy].append(row.ours.mean)
             order = sorted(means, key=lambda name: -float(np.mean(means[name])))
             if order:
-                said.append(
+                sentences.append(
                     f"{learner}, mean return in {what}: "
                     + ", ".join(f"{name} {np.mean(means[name]):.2f}" for name in order)
                 )
-    return said
+    return sentences
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw what is left against what it cost, world by world, and the curves in random worlds and Breakout."""
+    """Draw gaps against evaluator calls and by world, and returns in random worlds and Breakout."""
     runs = _runs(results)
     found: dict[str, Any] = {}
     if any(world in WORLDS for _, world, _, _ in runs):
-        found["What strategies leave, against the evaluator calls they ask for: six worlds"] = cost_figure(runs)
-        found["What strategies leave, world by world, under UDS"] = _worlds_figure(runs)
+        found["Gap to the best known sets against evaluator calls: six worlds"] = cost_figure(runs)
+        found["Gap to the best known sets by world, under UDS"] = _worlds_figure(runs)
     for world, title in ((RANDOM, "random worlds"), (GAME, GAME)):
         if any(place.startswith(world) for _, place, _, _ in runs):
             found[f"Return against labels in {title}"] = _curves_figure(runs, world)
@@ -155,10 +164,10 @@ def figures(results: list[Result]) -> dict[str, Any]:
 
 
 def cost_figure(runs: Runs) -> Any:
-    """Draw the gap that is left against evaluator calls, a panel a learner."""
-    picture = new_figure(10, 4.2)
+    """Return a figure of the normalised gap against evaluator calls, one panel per learner."""
+    figure = new_figure(10, 4.2)
     for i, learner in enumerate(LEARNERS):
-        axes = picture.add_subplot(1, 2, i + 1)
+        axes = figure.add_subplot(1, 2, i + 1)
         for strategy, world, values in normalised_gaps(runs, learner):
             if world != SIX:
                 continue
@@ -174,14 +183,14 @@ def cost_figure(runs: Runs) -> Any:
             axes.annotate(strategy, (x, summary.mean), fontsize=6, xytext=(4, 2), textcoords="offset points")
         axes.set_xscale("symlog", linthresh=1)
         axes.set_yscale("log")
-        axes.set(xlabel="evaluator calls", ylabel="gap left (uniform = 1)", title=learner, xlim=(-0.3, 50_000))
+        axes.set(xlabel="evaluator calls", ylabel="normalised gap (uniform = 1)", title=learner, xlim=(-0.3, 50_000))
         axes.grid(alpha=0.3)
-    return picture
+    return figure
 
 
 def _worlds_figure(runs: Runs) -> Any:
-    picture = new_figure(10, 4)
-    axes = picture.add_subplot()
+    figure = new_figure(10, 4)
+    axes = figure.add_subplot()
     gaps = {(s, w): float(v.mean()) for s, w, v in normalised_gaps(runs, "uds")}
     places = [*WORLDS, SIX]
     shown = [name for name in SHOWN if any((name, place) in gaps for place in places)]
@@ -189,21 +198,21 @@ def _worlds_figure(runs: Runs) -> Any:
         at = np.arange(len(places)) + (i - len(shown) / 2) * 0.8 / len(shown)
         axes.bar(at, [gaps.get((strategy, place), np.nan) for place in places], 0.8 / len(shown), label=strategy)
     axes.set_xticks(range(len(places)), places)
-    axes.set(ylabel="gap left (uniform = 1)")
+    axes.set(ylabel="normalised gap (uniform = 1)")
     axes.grid(alpha=0.3, axis="y")
     axes.legend(fontsize=8, ncols=2)
-    return picture
+    return figure
 
 
 def _curves_figure(runs: Runs, world: str) -> Any:
-    picture = new_figure(10, 4)
+    figure = new_figure(10, 4)
     for i, learner in enumerate(LEARNERS):
-        axes = picture.add_subplot(1, 2, i + 1)
+        axes = figure.add_subplot(1, 2, i + 1)
         for strategy in SHOWN:
             curve: dict[str, list[float]] = defaultdict(list)
-            for (mine, place, name, labels), figures in runs.items():
+            for (mine, place, name, labels), metrics in runs.items():
                 if mine == learner and name == strategy and place.startswith(world):
-                    curve[labels] += figures["return"]
+                    curve[labels] += metrics["return"]
             if curve:
                 style = "-" if strategy in SELECTORS else "--"
                 x = [float(labels.split()[0]) for labels in curve]
@@ -211,7 +220,7 @@ def _curves_figure(runs: Runs, world: str) -> Any:
         axes.set(xlabel="percentage of states labelled", ylabel="return", title=learner)
         axes.grid(alpha=0.3)
     axes.legend(fontsize=7)
-    return picture
+    return figure
 
 
 STUDY = Study(

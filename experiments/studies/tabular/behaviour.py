@@ -1,4 +1,4 @@
-"""How do results move with the expert share of the data, its size, and the value of actions never taken?"""
+"""How do results depend on the expert share and the size of the data, and on the value of unseen actions?"""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells."""
+    """Return the cells of every variant of the data."""
     return play_cells(NAME, seeds, solver, VARIANTS, strategies=STRATEGIES)
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our metrics; the published ones are for Breakout."""
+    """Return our results; published ones exist only for Breakout."""
     return compare_budgets(results)
 
 

@@ -1,4 +1,4 @@
-"""Strategies played on the published budgets, one episode for all of them: what most studies share."""
+"""Shared by most tabular studies: strategies evaluated at all published budgets of a world in one episode."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,17 +10,28 @@ from experiments.protocol.budgets import BUDGETS, WORLDS
 from selectenv.env import RewardSelectionEnv
 
 STRATEGIES = (
-    "uniform", "visitation", "visitation-on-policy", "guided", "guided-on-policy", "terminal", "terminal-guided",
-)  # fmt: skip
+    "uniform",
+    "visitation",
+    "visitation-on-policy",
+    "guided",
+    "guided-on-policy",
+    "terminal",
+    "terminal-guided",
+)
 
 
 def play_cells(
-    study: str, seeds: int, solver: str, variants: Mapping[str, dict[str, Any]], *,
-    strategies: Iterable[str] = STRATEGIES, worlds: Iterable[str] = WORLDS,
-) -> list[Cell]:  # fmt: skip
-    """Return a cell a world, variant, seed and strategy.
+    study: str,
+    seeds: int,
+    solver: str,
+    variants: Mapping[str, dict[str, Any]],
+    *,
+    strategies: Iterable[str] = STRATEGIES,
+    worlds: Iterable[str] = WORLDS,
+) -> list[Cell]:
+    """Return one cell per combination of world, variant, seed and strategy.
 
-    A variant has a name and options under "problem", "env" and "agent"; seeds of the data follow the cell's own.
+    A variant has a name, and options under "problem", "env" and "agent"; the seed of the data is that of the cell.
     """
     strategies = tuple(strategies)
     return [
@@ -33,7 +44,7 @@ def play_cells(
 
 
 def run_play(cell: Cell) -> list[Record]:
-    """Play one episode of the largest budget on data of its own seed, and score the first labels of each budget."""
+    """Play one episode with the largest budget, and evaluate the first labels at each budget."""
     settings = cell.settings
     task = problem(cell.world, {"dataset_seed": cell.seed, "solver": settings["solver"], **settings.get("problem", {})})
     seen = int(task.dataset.labelable.sum())

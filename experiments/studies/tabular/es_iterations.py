@@ -12,12 +12,12 @@ STRATEGIES = ("es-10x20", "es-8x20", "es-5x20", "es-3x20")
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells."""
+    """Return the cells of the evolution strategies."""
     return trained_cells(NAME, LEARNER, STRATEGIES, BUDGETS, seeds, solver)
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours beside the published table."""
+    """Return our results with the published ones."""
     return compare_searches(results, TABLE)
 
 

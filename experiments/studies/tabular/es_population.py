@@ -1,4 +1,4 @@
-"""How many score vectors an iteration does the evolution strategy need?"""
+"""How many score vectors per iteration does the evolution strategy need?"""
 
 from experiments.analysis.comparison import compare_searches
 from experiments.analysis.row import Row
@@ -14,12 +14,12 @@ BUDGETS = {**PUBLISHED_BUDGETS, "TwoRoomsTrap": tuple(ES_POPULATION_TRAP.values(
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells."""
+    """Return the cells of the evolution strategies."""
     return trained_cells(NAME, LEARNER, STRATEGIES, BUDGETS, seeds, solver)
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours beside the published table."""
+    """Return our results with the published ones."""
     return compare_searches(results, TABLE)
 
 

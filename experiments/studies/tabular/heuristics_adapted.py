@@ -10,12 +10,12 @@ NAME, LEARNER = "heuristics-adapted", "adapted"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells."""
+    """Return the cells of the training-free strategies."""
     return play_cells(NAME, seeds, solver, {LEARNER: {"problem": {"learner": LEARNER}}})
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours beside the published table."""
+    """Return our results with the published ones."""
     return compare_budgets(results, published_heuristics(LEARNER))
 
 

@@ -1,4 +1,4 @@
-"""What if unknown rewards count as the smallest reward in the data instead of 0?"""
+"""How do results change if unknown rewards are imputed as the smallest revealed reward instead of 0?"""
 
 from experiments.analysis.comparison import compare_budgets
 from experiments.analysis.row import Row
@@ -12,12 +12,12 @@ SEEDS = 30
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells."""
+    """Return the cells of both imputations."""
     return play_cells(NAME, seeds, solver, VARIANTS)
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our metrics; nothing was published."""
+    """Return our results; none were published."""
     return compare_budgets(results)
 
 

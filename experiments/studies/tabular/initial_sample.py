@@ -1,4 +1,4 @@
-"""How much does a random first share of the labels cost guided and the evolution strategies?"""
+"""How much do guided and the evolution strategies lose if the first labels are chosen at random?"""
 
 import agents
 from experiments.analysis.comparison import compare_budgets, published_initial_samples
@@ -17,7 +17,7 @@ SEARCHES = ("es-50", "es-200")
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells: guided gives all budgets from one episode, a search is made for each."""
+    """Return the cells: one per episode of guided, which covers all budgets, and one per search and budget."""
     found = []
     for world in WORLDS:
         n = BUDGETS[world][-1] if world == "Graph" else 50
@@ -48,7 +48,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours beside the published tables."""
+    """Return our results with the published ones."""
     return compare_budgets(results, published_initial_samples("Graph") | published_initial_samples("TwoRooms"))
 
 

@@ -1,4 +1,4 @@
-"""How do decay, temperature and threshold of guided matter? The published default is marked."""
+"""How do the decay, temperature and threshold of guided affect its return? The published default is marked."""
 
 from experiments.analysis.comparison import compare_budgets
 from experiments.analysis.row import Row
@@ -26,12 +26,12 @@ VARIANTS = {
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells."""
+    """Return the cells of every schedule."""
     return play_cells(NAME, seeds, solver, VARIANTS, strategies=("guided",))
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our metrics; the published search gave no table."""
+    """Return our results; the published search has no table."""
     return compare_budgets(results)
 
 

@@ -1,4 +1,4 @@
-"""Strategies that search on the training data, scored there and on the five test mixtures: what these studies share."""
+"""Shared by the studies of searches, which use the training data and are evaluated there and on the test data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,11 +18,14 @@ from selectenv.evaluation import RolloutReturns
 from selectenv.options import TEST_SHARES
 
 EPISODES = 10_000
-"""Episodes behind a published return."""
+"""Number of episodes behind a published return."""
 CERTAIN = frozenset({*DETERMINISTIC, "terminal", "terminal-guided", "learned", "beam", "reduced-brute-force"})
-"""All strategies that leave nothing to chance: one seed of them is enough."""
+"""All deterministic strategies: one seed is enough."""
 OPTIONS: Mapping[str, dict[str, Any]] = {
-    "exact": {"max_evaluations": 300_000, "seconds": 1e9},  # a limit on evaluations gives the same result everywhere
+    "exact": {
+        "max_evaluations": 300_000,
+        "seconds": 1e9,
+    },  # unlike a time limit, a limit on evaluations is reproducible
     "swap-search": {"max_evaluations": 50_000},
 }
 
@@ -30,7 +33,7 @@ OPTIONS: Mapping[str, dict[str, Any]] = {
 def trained_cells(
     study: str, learner: str, strategies: Iterable[str], budgets: Mapping[str, Sequence[int]], seeds: int, solver: str
 ) -> list[Cell]:
-    """Return a cell a world, budget, strategy and seed; strategies without chance have one seed."""
+    """Return one cell per world, budget, strategy and seed; deterministic strategies have one seed."""
     return [
         Cell(study, world, strategy, seed, {"learner": learner, "solver": solver, "budget": budget})
         for world in WORLDS
@@ -41,7 +44,7 @@ def trained_cells(
 
 
 def make_agent(strategy: str) -> agents.Agent:
-    """Return a strategy by name; "es-8x20" is an evolution strategy of 8 iterations of 20."""
+    """Return a strategy by name; "es-8x20" is an evolution strategy with 8 iterations and a population of 20."""
     if strategy.startswith("es-") and "x" in strategy:
         iterations, population = strategy.removeprefix("es-").split("x")
         return agents.make("es", iterations=int(iterations), population=int(population))
@@ -49,7 +52,7 @@ def make_agent(strategy: str) -> agents.Agent:
 
 
 def run_trained(cell: Cell) -> list[Record]:
-    """Search on the training data, then score the found set there and on the test data."""
+    """Search on the training data, then evaluate the resulting set there and on the test data."""
     options = {name: value for name, value in cell.settings.items() if name != "budget"}
     budget = cell.settings["budget"]
     task = problem(cell.world, options)
@@ -67,7 +70,7 @@ def run_trained(cell: Cell) -> list[Record]:
         "ids": episode.ids.tolist(),
         "asked": episode.asked,
     }
-    if cell.seed == 0:  # the noise of one run stands for all
+    if cell.seed == 0:  # the noise of one run is representative
         record["noise"] = noise(cell.world, task.learn(episode.labels).policy)
     if agent.search_notes:
         record["notes"] = agent.search_notes
@@ -75,6 +78,6 @@ def run_trained(cell: Cell) -> list[Record]:
 
 
 def noise(world: str, policy: Any) -> float:
-    """Return the standard error of the mean return of so many episodes as were published."""
+    """Return the standard error of the mean return over the published number of episodes."""
     returns, _ = RolloutReturns(selectenv.TABULAR[world].make(), EPISODES).episode_returns(policy)
     return float(returns.std() / np.sqrt(EPISODES))

@@ -1,4 +1,4 @@
-"""What does a search on the training data gain, and does it carry over to other data (adapted rule)?"""
+"""What does a search on the training data gain, and does it transfer to other data (adapted rule)?"""
 
 from experiments.analysis.comparison import compare_searches
 from experiments.analysis.row import Row
@@ -12,12 +12,12 @@ STRATEGIES = ("brute-force", "sequential-greedy", "es-200", "es-50", "guided", "
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells."""
+    """Return the cells of the searches and of guided."""
     return trained_cells(NAME, LEARNER, STRATEGIES, BUDGETS, seeds, solver)
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return ours beside the published table."""
+    """Return our results with the published ones."""
     return compare_searches(results, TABLE)
 
 

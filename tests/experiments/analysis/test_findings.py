@@ -109,7 +109,12 @@ CASES = {
         [
             *(
                 row("six worlds", "all", name, "normalised gap", ours=near(mean), setting="uds")
-                for name, mean in (("learned", 0.3), ("uniform", 1.0), ("guided", 0.45), ("learned-without-termination", 0.9))
+                for name, mean in (
+                    ("learned", 0.3),
+                    ("uniform", 1.0),
+                    ("guided", 0.45),
+                    ("learned-without-termination", 0.9),
+                )
             ),
             row("Random tree", "10 %", "learned", mean=0.5, setting="adapted"),
             row("Random grid", "10 %", "learned", mean=0.7, setting="adapted"),
