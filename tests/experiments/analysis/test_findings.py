@@ -122,8 +122,8 @@ CASES = {
             row("Breakout", "15 %", "uniform", mean=5.0, setting="uds"),
         ],
         [
-            "uds, gap left on the six worlds, uniform = 1: learned 0.300, guided 0.450, learned-without-termination 0.900, "
-            "uniform 1.000",
+            "uds, gap left on the six worlds, uniform = 1: learned 0.300, guided 0.450, "
+            "learned-without-termination 0.900, uniform 1.000",
             "uds: learned leaves 0.300 (0.200 to 0.400 over 5 training seeds), less than uniform beyond the intervals",
             "uds, mean return in Breakout: uniform 5.00",
             "adapted, mean return in random worlds: uniform 0.65, learned 0.60",

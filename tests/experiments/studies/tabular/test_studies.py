@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import agents
 import experiments.studies.tabular.combinations as combinations
 from experiments.analysis.best_known import best_known
 from experiments.analysis.verdicts import allowed_returns
@@ -15,8 +16,9 @@ from experiments.cli import study_commands
 from experiments.engine.cell import Cell
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, WORLDS, all_budgets
-from experiments.studies import find_studies
+from experiments.studies import find_studies, game_episodes
 from experiments.studies.selectors.unseen_worlds import GAME, RANDOM
+from experiments.studies.tabular import cost, search_results
 from experiments.studies.tabular.patterns import pattern_states
 from experiments.studies.tabular.search_results import make_agent
 from selectenv import WORLDS as WORLD_ROWS
@@ -208,3 +210,10 @@ def test_names_of_evolution_strategies():
     agent = make_agent("es-8x15")
     assert (agent.k, agent.m) == (8, 15)
     assert BUDGETS["Tree"] == (3, 9, 15, 21, 27)
+
+
+@pytest.mark.parametrize("options", [search_results.OPTIONS, cost.MORE_OPTIONS, game_episodes.OPTIONS])
+def test_options_of_strategies_exist(options):
+    for strategy, chosen in options.items():
+        agent = agents.make(strategy, **chosen)
+        assert {name: getattr(agent, name) for name in chosen} == chosen
