@@ -123,9 +123,8 @@ class Exact(SearchAgent):
         everything = task.fixed.copy()
         everything[task.candidates] = True
         without = [bound(np.where(np.arange(task.n_states) == item, False, everything)) for item in items]
-        items = items[
-            np.argsort(without, kind="stable")
-        ]  # branch first on the states whose exclusion lowers the bound most
+        # Branch first on the states whose exclusion lowers the bound most.
+        items = items[np.argsort(without, kind="stable")]
         top = bound(everything)
         fillers = np.setdiff1d(task.candidates, items)
         order = itertools.count()

@@ -129,9 +129,8 @@ class OptunaSearch(SearchAgent):
             raise OptionError(f"the study {name!r} belongs to another task: other data, learner, budget or settings")
         study.set_user_attr("task", identity)
         for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-            study.tell(
-                trial.number, state=optuna.trial.TrialState.FAIL
-            )  # left running when an earlier run was interrupted
+            # The trial was running when an earlier run was interrupted.
+            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
         seed = int(seed_word(task.seed, "selection", self.name, identity, len(study.trials))) % 2**32
         try:
             study.sampler = maker(**{"seed": seed, **(self.sampler_options or {})})

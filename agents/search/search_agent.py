@@ -41,9 +41,8 @@ class SearchTask:
             raise OptionError(
                 f"the budget is {self.budget} labels, but only {len(self.candidates)} states can be labelled"
             )
-        self.problem.performance_many(
-            np.zeros((0, self.n_states), bool)
-        )  # raises now rather than after the first round
+        # Raises now, rather than after the first round, if the evaluator is locked or missing.
+        self.problem.performance_many(np.zeros((0, self.n_states), bool))
 
     @property
     def n_states(self) -> int:

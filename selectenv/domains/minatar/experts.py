@@ -85,7 +85,7 @@ class TableExpert:
             WeightsFileError: the arrays are not such a table.
         """
         ids, action = arrays.get("ids"), arrays.get("action")
-        sound = (
+        valid = (
             ids is not None
             and action is not None
             and ids.dtype == np.int64
@@ -96,7 +96,7 @@ class TableExpert:
             and bool((ids[1:] > ids[:-1]).all())
             and int(action.max()) < world.n_actions
         )
-        if not sound or ids is None or action is None:
+        if not valid or ids is None or action is None:
             raise WeightsFileError(f"this is not the table of an expert of {world.name}")
         self.card = card
         self.fingerprint = _fingerprint(arrays)

@@ -238,7 +238,7 @@ def truth_values(name: str, values: ArrayLike, error: type[SelectEnvError]) -> B
     """Return ``values`` as booleans, from booleans or from zeros and ones.
 
     Raises:
-        SelectEnvError: of the kind ``error``, if they are something else.
+        SelectEnvError: the values are something else; the type is ``error``.
     """
     found = np.asarray(values)
     if found.size and found.dtype != np.bool_ and (found.dtype.kind not in "iuf" or not np.isin(found, (0, 1)).all()):
