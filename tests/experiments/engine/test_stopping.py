@@ -112,10 +112,20 @@ def test_no_worker_outlives_the_runner(tmp_path, number):
 
 
 def test_sigterm_stores_what_is_done(tmp_path):
-    path = tmp_path / "r.sqlite"
-    process = start(path, "endless", jobs=2, cells_per_task=1)
-    wait_for(lambda: stored(path) > 0)
-    time.sleep(0.5)
+    """Results that have arrived but are not written yet are written before the process ends."""
+    path, arrived = tmp_path / "r.sqlite", tmp_path / "arrived.txt"
+    script = f"""
+runner.BATCH_SECONDS = 3600.0
+def watch(result):
+    with open({str(arrived)!r}, "a") as file:
+        file.write("x")
+with ResultsStore(path) as store:
+    runner.run_cells(tests.cells(), function, store, watch=watch, **options)
+"""
+    command = [sys.executable, "-c", RUN.split("with Res")[0] + script, str(path), "endless"]
+    process = subprocess.Popen([*command, "{'jobs': 2, 'cells_per_task': 1}"], stderr=subprocess.PIPE)
+    wait_for(lambda: arrived.exists() and len(arrived.read_text()) == 8)
+    assert stored(path) == 0
     process.terminate()
     error = process.communicate(timeout=60)[1].decode()
     assert process.returncode not in (0, -signal.SIGTERM)
