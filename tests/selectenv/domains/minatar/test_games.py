@@ -172,7 +172,7 @@ def test_every_game_ships_an_expert_with_its_card(name):
     assert card["return"] >= {"Breakout": 10, "Freeway": 50, "Seaquest": 10, "Asterix": 15}[name]
     assert card["curve"][-1][0] == card["steps_trained"]
     assert card["command"].startswith(f"selectenv train-expert {name} ")
-    pictures = Games(WORLDS[name], stream_keys(4, 0)).pictures
+    pictures = Games(WORLDS[name], stream_keys(4, 0)).images
     assert expert.actions(pictures).shape == (4,)
 
 
