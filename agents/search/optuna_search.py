@@ -15,6 +15,8 @@ from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 from agents.search.sequential_greedy import SequentialGreedy
 from selectenv.checks import check_int, check_name
 from selectenv.errors import MissingExtraError, OptionError
+from selectenv.learners.imputation import imputed_reward
+from selectenv.problem import SelectionProblem
 from selectenv.streams import seed_word
 from selectenv.typing import IntArray
 
@@ -110,8 +112,8 @@ class OptunaSearch(SearchAgent):
         known = [*SAMPLERS, *(name for name in dir(optuna.samplers) if name.endswith("Sampler"))]
         chosen = check_name("sampler", self.sampler, known)
         maker: Any = getattr(optuna.samplers, SAMPLERS.get(chosen, chosen))
-        task = self._task(task, base)
-        name = self.study or f"{task.problem.dataset.spec.get('world', 'data')}-{task.budget}-{task}"
+        identity = self._identity(task, base)
+        name = self.study or f"{task.problem.dataset.spec.get('world', 'data')}-{task.budget}-{identity}"
         verbosity = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
@@ -125,28 +127,40 @@ class OptunaSearch(SearchAgent):
             raise OptionError(f"the storage {self.storage!r} cannot be used: {type(error).__name__}: {error}") from None
         finally:
             optuna.logging.set_verbosity(verbosity)
-        if study.user_attrs.get("task", task) != task:
+        if study.user_attrs.get("task", identity) != identity:
             raise OptionError(f"the study {name!r} belongs to another task: other data, learner, budget or settings")
-        study.set_user_attr("task", task)
+        study.set_user_attr("task", identity)
         for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
             study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # cut off when an earlier run was stopped
-        seed = int(seed_word(task.seed, "selection", self.name, task, len(study.trials))) % 2**32
+        seed = int(seed_word(task.seed, "selection", self.name, identity, len(study.trials))) % 2**32
         try:
             study.sampler = maker(**{"seed": seed, **(self.sampler_options or {})})
         except (TypeError, ValueError) as error:
             raise OptionError(f"sampler_options do not fit the sampler {self.sampler!r}: {error}") from None
         return study
 
-    def _task(self, task: SearchTask, base: IntArray | None) -> str:
+    def _identity(self, task: SearchTask, base: IntArray | None) -> str:
         """Return a hash of everything that decides what a trial is worth."""
         problem, learner = task.problem, task.problem.learner
-        rule = {name: value for name, value in sorted(vars(learner).items()) if isinstance(value, str | int | float)}
         content = [
-            problem.dataset.fingerprint, type(learner).__name__, rule, type(problem.evaluator.engine).__name__,
+            problem.dataset.fingerprint, type(learner).__name__, _settings_of(problem),
+            type(problem.evaluator.engine).__name__,
             problem.evaluator.discount, task.budget, np.flatnonzero(task.fixed).tolist(), task.seed,
             self.mode, self.sampler, self.swaps, None if base is None else base.tolist(),
         ]  # fmt: skip
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+
+def _settings_of(problem: SelectionProblem) -> dict[str, Any]:
+    """Return the settings of a problem's learner, under the names that the seeds of committed results derive from."""
+    found = {name: value for name, value in vars(problem.learner).items() if isinstance(value, str | int | float)}
+    if found["rule"] in ("uds", "adapted"):
+        found["adapted"] = found.pop("rule") == "adapted"
+    if "impute" in found:
+        found["impute"] = imputed_reward(found["impute"], problem.dataset, problem.dataset.all_rewards)
+    if "tolerance" in found:
+        found["stop"] = found.pop("tolerance")
+    return dict(sorted(found.items()))
 
 
 def _complete(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:

@@ -14,14 +14,14 @@ from selectenv.wrappers import BatchLabels, OneShot
 
 TINY_PPO = {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"n_steps": 8, "batch_size": 8, "n_epochs": 1}}
 QUICK = {
-    "optuna": {"trials": 6, "batch": 3},
-    "swap-search": {"calls": 300},
-    "exact": {"evaluations": 2000},
+    "optuna": {"max_evaluations": 6, "batch": 3},
+    "swap-search": {"max_evaluations": 300},
+    "exact": {"max_evaluations": 2000},
     "maskable-ppo": TINY_PPO,
     "ppo": TINY_PPO,
     "dqn": {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"learning_starts": 4, "batch_size": 4}},
 }
-TRAINED = [name for name, (kind, _) in agents.AGENTS.items() if issubclass(kind, agents.SearchAgent)]
+TRAINED = [name for name, row in agents.AGENTS.items() if issubclass(row.kind, agents.SearchAgent)]
 
 
 def make_trained(name, env, seed=0):
@@ -49,7 +49,7 @@ def test_every_strategy_plays_every_world(name, world):
 
 @pytest.mark.parametrize("name", agents.AGENTS)
 def test_taxonomy(name):
-    taxonomy = agents.AGENTS[name][0].taxonomy
+    taxonomy = agents.AGENTS[name].kind.taxonomy
     assert taxonomy.test_loop in ("open", "closed")
     assert taxonomy.training in ("none", "batch", "iterative")
     assert taxonomy.evaluator in ("never", "training", "playing")
@@ -92,7 +92,7 @@ def test_saved_strategies_play_on_other_data(name, tmp_path):
     assert episode.replaced == []
 
 
-def test_states_the_data_never_saw_are_reported_and_replaced():
+def test_states_that_are_not_in_the_data_are_reported_and_replaced():
     env = gym.make(selectenv.env_id("Graph"), budget=15, dataset_size=20_000)
     agent = make_trained("sequential-greedy", env)
     expert = gym.make(selectenv.env_id("Graph"), budget=4, expert_share=1.0, dataset_size=2000)
@@ -175,14 +175,14 @@ def test_unknown_names_and_options():
 
 
 def test_presets_can_be_overridden():
-    assert agents.make("es-50").m == 5
-    assert agents.make("es-50", k=2).k == 2
+    assert agents.make("es-50").population == 5
+    assert agents.make("es-50", iterations=2).iterations == 2
     assert agents.make("es-1000").form == "minatar"
 
 
 def test_more_labels_than_states_seen():
     env = gym.make(selectenv.env_id("Graph"), budget=15, expert_share=1.0, dataset_size=500)
-    with pytest.raises(OptionError, match="the data saw only"):
+    with pytest.raises(OptionError, match=r"only \d+ states of the data can be labelled"):
         agents.play(env, agents.make("uniform"))
 
 
@@ -221,7 +221,7 @@ def test_rankings_of_own_data_know_their_world():
         agents.play(env("CliffWalk"), agent)
 
 
-def test_calls_that_are_none():
+def test_invalid_calls_are_refused():
     env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=500)
     obs, info = env.reset(seed=0)
     for k in (0, 16, 2.0, "2", None, True):
@@ -239,6 +239,6 @@ def test_calls_that_are_none():
 
 def test_numpy_options_can_be_saved(tmp_path):
     env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=500)
-    agent = agents.make("es", k=np.int64(2), m=np.int32(5))
+    agent = agents.make("es", iterations=np.int64(2), population=np.int32(5))
     agent.train(env, np.int64(3))
-    assert agents.load(agent.save(tmp_path / "es.json")).k == 2
+    assert agents.load(agent.save(tmp_path / "es.json")).iterations == 2

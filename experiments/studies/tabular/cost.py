@@ -20,7 +20,7 @@ from selectenv.env import RewardSelectionEnv
 NAME = "cost"
 SEEDS = 10
 FEWER = {"optuna": 1}
-MORE_OPTIONS = {**OPTIONS, "optuna": {"trials": 60}, "swap-search": {"calls": 20_000}}
+MORE_OPTIONS = {**OPTIONS, "optuna": {"max_evaluations": 60}, "swap-search": {"max_evaluations": 20_000}}
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
