@@ -9,7 +9,7 @@ import pytest
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
-from selectenv.errors import LabelError, OptionError, PhaseError, UnknownNameError
+from selectenv.errors import LabelError, NoRewardsWarning, OptionError, PhaseError, UnknownNameError
 from selectenv.wrappers import BatchLabels, OneShot
 
 TINY_PPO = {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"n_steps": 8, "batch_size": 8, "n_epochs": 1}}
@@ -108,8 +108,12 @@ def test_playing_before_training():
         with pytest.raises(NotTrainedError, match=r"call agent\.train\(env\) first"):
             agents.play(env, agents.make(name))
     obs, info = env.reset(seed=0)
-    for agent in (make_trained("es-50", env), agents.make("terminal"), agents.make("adaptive-mixture")):
-        with pytest.raises(NotTrainedError, match="begin"):
+    for agent, hint in (
+        (make_trained("es-50", env), "begin"),
+        (agents.make("terminal"), "begin"),
+        (agents.make("adaptive-mixture"), r"agent\.train\(env\)"),
+    ):
+        with pytest.raises(NotTrainedError, match=hint):
             agent.select(obs, info, np.random.default_rng(0))
 
 
@@ -137,7 +141,7 @@ def test_files_of_other_worlds_budgets_and_kinds(tmp_path):
         "damaged: its": json.dumps(good | {"performance": "abc"}),
         "damaged: its entries": json.dumps(good | {"calls": [-5, 0]}),
         "entries do not make": json.dumps(good | {"ranking": [True, 5, 6, 7]}),
-        "holds a strategy": json.dumps(good | {"options": {"name": "x"}}),
+        "multiple values|cannot be made": json.dumps(good | {"options": {"name": "x"}}),
     }
     for message, text in damaged.items():
         target = tmp_path / "damaged.json"
@@ -191,6 +195,14 @@ def test_data_without_a_world_can_be_played():
     episode = agents.play(selectenv.make_env(dataset=data, budget=2), agents.make("terminal"))
     assert episode.performance is None
     assert episode.ids[0] == 2
+
+
+def test_closed_loop_strategies_warn_about_data_without_rewards():
+    data = selectenv.from_arrays([0, 1, 2], [0, 1, 0], [1, 2, 0], [False, False, True])
+    env = selectenv.make_env(dataset=data, budget=2)
+    with pytest.warns(NoRewardsWarning, match="guided uses the rewards that labels reveal"):
+        assert len(agents.play(env, agents.make("guided")).labels) == 2
+    agents.play(env, agents.make("uniform"))  # which does not use them
 
 
 @pytest.mark.parametrize("name", ["uniform", "guided", "terminal-guided", "sequential-greedy"])

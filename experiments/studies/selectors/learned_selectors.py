@@ -32,7 +32,7 @@ from selectenv.typing import FloatArray
 NAME, SEEDS = "learned", 20
 SIX, GAP, ALL = "six worlds", "normalised gap", "all"
 LARGER = "worlds larger than any in training"
-SHOWN = ("uniform", "guided", "terminal", "terminal-guided", "es-50", "es-200", "learned", "learned-without-ends")
+SHOWN = ("uniform", "guided", "terminal", "terminal-guided", "es-50", "es-200", "learned", "learned-without-termination")
 Runs = dict[tuple[str, str, str, Any], dict[str, list[float]]]
 """Learner, world, strategy, labels -> figure -> runs, in the order of their seeds."""
 
