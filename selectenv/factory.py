@@ -54,6 +54,7 @@ def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
         raise OptionError("the data are given: scale has no effect")
     place = find_world(world, {key: value for key, value in own.items() if key in own_parameters(world)})
     dataset = find_data(place, data, row.defaults)
+    learner.check(dataset)
     learning = LearnerOptions(**{**vars(learning), "learner": name})
     theirs = {key: value for key, value in own.items() if key in learner.parameters}
     return SelectionProblem(

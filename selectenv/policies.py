@@ -251,7 +251,10 @@ def _asked(policy: Policy, states: IntArray, observations: Observations | None) 
         PolicyError: the answer is something else.
     """
     if not callable(getattr(policy, "probabilities", None)):
-        raise PolicyError(f"a policy has a method probabilities(states, observations), and {policy!r} has none")
+        raise PolicyError(
+            f"a policy needs a method probabilities(states, observations), and {policy!r} has none; "
+            "selectenv.TablePolicy makes a policy of an array [n, actions]"
+        )
     try:
         found = np.asarray(policy.probabilities(states, observations), np.float64)
     except (TypeError, ValueError, IndexError) as error:

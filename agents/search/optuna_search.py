@@ -15,6 +15,8 @@ from agents.search.sequential_greedy import SequentialGreedy
 from selectenv.checks import check_int, check_name
 from selectenv.errors import JournalError, MissingExtraError, OptionError
 from selectenv.io.journal import open_journal
+from selectenv.learners.imputed_reward import imputed_reward
+from selectenv.problem import SelectionProblem
 from selectenv.streams import seed_word
 from selectenv.typing import IntArray
 
@@ -140,13 +142,11 @@ class OptunaSearch(SearchAgent):
 
     def _identity(self, task: SearchTask, base: IntArray | None) -> str:
         """Return a hash of everything that determines the value of a trial."""
-        problem, learner = task.problem, task.problem.learner
-        settings = {**vars(learner), "adapted": learner.rule == "adapted", "rule": None}
-        rule = {name: value for name, value in sorted(settings.items()) if isinstance(value, str | int | float)}
+        problem = task.problem
         content = [
             problem.dataset.fingerprint,
-            type(learner).__name__,
-            rule,
+            type(problem.learner).__name__,
+            _settings_of(problem),
             type(problem.evaluator.engine).__name__,
             problem.evaluator.discount,
             task.budget,
@@ -158,6 +158,18 @@ class OptunaSearch(SearchAgent):
             None if base is None else base.tolist(),
         ]
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+
+def _settings_of(problem: SelectionProblem) -> dict[str, Any]:
+    """Return the settings of a problem's learner, under the names that the seeds of committed results derive from."""
+    found = {name: value for name, value in vars(problem.learner).items() if isinstance(value, str | int | float)}
+    if found["rule"] in ("uds", "adapted"):
+        found["adapted"] = found.pop("rule") == "adapted"
+    if "impute" in found:
+        found["impute"] = imputed_reward(found["impute"], problem.dataset, problem.dataset.all_rewards)
+    if "tolerance" in found:
+        found["stop"] = found.pop("tolerance")
+    return dict(sorted(found.items()))
 
 
 def _complete(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:

@@ -250,8 +250,9 @@ class OfflineDataset:
         pair, n_pairs = unique.state * self.n_actions + unique.action, self.n_states * self.n_actions
         total = np.bincount(pair, count, n_pairs)
         expected = np.bincount(pair, count * mean, n_pairs) / np.where(total > 0, total, 1.0)
-        expected = np.where(total > 0, expected, unknown)
-        return expected[np.bincount(pair, minlength=n_pairs) > 0] if exclude_unseen else expected
+        taken = np.bincount(pair, minlength=n_pairs) > 0
+        expected = np.where(taken & (total == 0), unknown, expected)
+        return expected[taken] if exclude_unseen else expected
 
     @_shared_property
     def predecessors(self) -> tuple[Int32Array, Int32Array, FloatArray]:

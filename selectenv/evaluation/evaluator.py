@@ -71,9 +71,9 @@ class Evaluator:
             PolicyError: the policy does not return action probabilities, or has other states than the world.
         """
         used = self.discount if discount is None else check_real("discount", discount, "(0, 1]")
-        self._require_engine()
-        self.ask(1, 1)
-        return float(self.returns(PolicyList([policy]), used)[0])
+        value = float(self.returns(PolicyList([policy]), used)[0])
+        self.ask(1, 1)  # a call that is refused is not counted
+        return value
 
     def returns(self, policies: PolicyBatch, discount: float | None = None) -> FloatArray:
         """Return the expected return of each policy [policies], uncounted."""

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError
 from selectenv.extensions import Registry
 from selectenv.learners.base import Learner, adapt
 from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.iql import IqlLearner
+from selectenv.learners.network_learner import images_of
 from selectenv.learners.tabular.exact import ExactLearner
 from selectenv.learners.tabular.sampled import SampledLearner
 from selectenv.learners.training_run import Settings
@@ -54,6 +56,8 @@ class LearnerRow:
     """Whether the scale decides how it is trained."""
     laptop_refits: int | None = None
     """Refits per episode at the laptop scale; None leaves it to the world."""
+    check: Callable[[OfflineDataset], object] = bool
+    """Raises an error if the learner cannot learn from a dataset."""
 
 
 def _tabular(rule: str) -> LearnerRow:
@@ -90,7 +94,7 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
             **more,
         )
 
-    return LearnerRow(make, uses_scale=True, laptop_refits=LAPTOP_REFITS)
+    return LearnerRow(make, uses_scale=True, laptop_refits=LAPTOP_REFITS, check=images_of)
 
 
 def _foreign(name: str, factory: Any) -> LearnerRow:

@@ -9,19 +9,19 @@ import pytest
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
-from selectenv.errors import LabelError, OptionError, PhaseError, UnknownNameError
+from selectenv.errors import LabelError, NoRewardsWarning, OptionError, PhaseError, UnknownNameError
 from selectenv.wrappers import BatchLabels, OneShot
 
 TINY_PPO = {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"n_steps": 8, "batch_size": 8, "n_epochs": 1}}
 QUICK = {
-    "optuna": {"trials": 6, "batch": 3},
-    "swap-search": {"calls": 300},
-    "exact": {"evaluations": 2000},
+    "optuna": {"max_evaluations": 6, "batch": 3},
+    "swap-search": {"max_evaluations": 300},
+    "exact": {"max_evaluations": 2000},
     "maskable-ppo": TINY_PPO,
     "ppo": TINY_PPO,
     "dqn": {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"learning_starts": 4, "batch_size": 4}},
 }
-TRAINED = [name for name, (kind, _) in agents.AGENTS.items() if issubclass(kind, agents.SearchAgent)]
+TRAINED = [name for name, row in agents.AGENTS.items() if issubclass(row.kind, agents.SearchAgent)]
 
 
 def make_trained(name, env, seed=0):
@@ -49,7 +49,7 @@ def test_every_strategy_plays_every_world(name, world):
 
 @pytest.mark.parametrize("name", agents.AGENTS)
 def test_taxonomy(name):
-    taxonomy = agents.AGENTS[name][0].taxonomy
+    taxonomy = agents.AGENTS[name].kind.taxonomy
     assert taxonomy.test_loop in ("open", "closed")
     assert taxonomy.training in ("none", "batch", "iterative")
     assert taxonomy.evaluator in ("never", "training", "playing")
@@ -92,7 +92,7 @@ def test_saved_strategies_play_on_other_data(name, tmp_path):
     assert episode.replaced == []
 
 
-def test_states_the_data_never_saw_are_reported_and_replaced():
+def test_states_that_are_not_in_the_data_are_reported_and_replaced():
     env = gym.make(selectenv.env_id("Graph"), budget=15, dataset_size=20_000)
     agent = make_trained("sequential-greedy", env)
     expert = gym.make(selectenv.env_id("Graph"), budget=4, expert_share=1.0, dataset_size=2000)
@@ -108,8 +108,12 @@ def test_playing_before_training():
         with pytest.raises(NotTrainedError, match=r"call agent\.train\(env\) first"):
             agents.play(env, agents.make(name))
     obs, info = env.reset(seed=0)
-    for agent in (make_trained("es-50", env), agents.make("terminal"), agents.make("adaptive-mixture")):
-        with pytest.raises(NotTrainedError, match="begin"):
+    for agent, hint in (
+        (make_trained("es-50", env), "begin"),
+        (agents.make("terminal"), "begin"),
+        (agents.make("adaptive-mixture"), r"agent\.train\(env\)"),
+    ):
+        with pytest.raises(NotTrainedError, match=hint):
             agent.select(obs, info, np.random.default_rng(0))
 
 
@@ -137,7 +141,7 @@ def test_files_of_other_worlds_budgets_and_kinds(tmp_path):
         "damaged: its": json.dumps(good | {"performance": "abc"}),
         "damaged: its entries": json.dumps(good | {"calls": [-5, 0]}),
         "entries do not form": json.dumps(good | {"ranking": [True, 5, 6, 7]}),
-        "holds a strategy": json.dumps(good | {"options": {"name": "x"}}),
+        "multiple values|cannot be made|holds a strategy": json.dumps(good | {"options": {"name": "x"}}),
     }
     for message, text in damaged.items():
         target = tmp_path / "damaged.json"
@@ -175,14 +179,14 @@ def test_unknown_names_and_options():
 
 
 def test_presets_can_be_overridden():
-    assert agents.make("es-50").m == 5
-    assert agents.make("es-50", k=2).k == 2
+    assert agents.make("es-50").population == 5
+    assert agents.make("es-50", iterations=2).iterations == 2
     assert agents.make("es-1000").form == "minatar"
 
 
 def test_more_labels_than_states_seen():
     env = gym.make(selectenv.env_id("Graph"), budget=15, expert_share=1.0, dataset_size=500)
-    with pytest.raises(OptionError, match="the data saw only"):
+    with pytest.raises(OptionError, match=r"only \d+ states of the data can be labelled"):
         agents.play(env, agents.make("uniform"))
 
 
@@ -191,6 +195,14 @@ def test_data_without_a_world_can_be_played():
     episode = agents.play(selectenv.make_env(dataset=data, budget=2), agents.make("terminal"))
     assert episode.performance is None
     assert episode.ids[0] == 2
+
+
+def test_closed_loop_strategies_warn_about_data_without_rewards():
+    data = selectenv.from_arrays([0, 1, 2], [0, 1, 0], [1, 2, 0], [False, False, True])
+    env = selectenv.make_env(dataset=data, budget=2)
+    with pytest.warns(NoRewardsWarning, match="guided uses the rewards that labels reveal"):
+        assert len(agents.play(env, agents.make("guided")).labels) == 2
+    agents.play(env, agents.make("uniform"))  # which does not use them
 
 
 @pytest.mark.parametrize("name", ["uniform", "guided", "terminal-guided", "sequential-greedy"])
@@ -221,7 +233,7 @@ def test_rankings_of_own_data_know_their_world():
         agents.play(env("CliffWalk"), agent)
 
 
-def test_calls_that_are_none():
+def test_invalid_calls_are_refused():
     env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=500)
     obs, info = env.reset(seed=0)
     for k in (0, 16, 2.0, "2", None, True):
@@ -239,6 +251,6 @@ def test_calls_that_are_none():
 
 def test_numpy_options_can_be_saved(tmp_path):
     env = gym.make(selectenv.env_id("Graph"), budget=3, dataset_size=500)
-    agent = agents.make("es", k=np.int64(2), m=np.int32(5))
+    agent = agents.make("es", iterations=np.int64(2), population=np.int32(5))
     agent.train(env, np.int64(3))
-    assert agents.load(agent.save(tmp_path / "es.json")).k == 2
+    assert agents.load(agent.save(tmp_path / "es.json")).iterations == 2

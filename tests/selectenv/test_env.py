@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import selectenv
-from selectenv.env import number_of_labels
+from selectenv.budget import number_of_labels
 from selectenv.errors import ActionError, BudgetError, EpisodeError, NoEvaluatorError, OptionError, PhaseError
 from selectenv.observation import on_policy_visitation
+from selectenv.policies import PolicyList
 from tests.selectenv import twins
 
 IDS = [selectenv.env_id(name) for name in selectenv.TABULAR]
@@ -129,8 +130,9 @@ def test_test_phase_refuses_the_evaluator_until_the_end():
         lambda: problem.performance_many(np.zeros((1, 15), bool)),
         lambda: problem.evaluator.evaluate(problem.learn([0]).policy),
         lambda: problem.score([0]),
-        lambda: problem.view().performance([0]),
-        lambda: problem.evaluator.returns(problem.learn([0]).policy[None, :, :, None]),
+        lambda: problem.with_calls().performance([0]),
+        lambda: problem.evaluator.returns(problem.learn([0]).batch),
+        lambda: problem.evaluator.returns(PolicyList([problem.learn([0]).policy])),
     ):
         with pytest.raises(PhaseError, match="until the episode has ended"):
             ask()
@@ -164,7 +166,7 @@ def test_observation_features():
     mine = slice(first[15], first[16])
     np.testing.assert_allclose(obs["predecessors"][state[mine]], count[mine] / count[mine].sum(), rtol=1e-6)
     assert obs["on_policy_visitation"].sum() == pytest.approx(1, abs=1e-5)
-    policy = problem.learn([15]).policy
+    policy = problem.learn([15]).table
     p, _, _ = twins.dense_data(problem.dataset)
     chain = np.einsum("sa,sat->st", policy, p)
     occupancy = np.linalg.solve(np.eye(31) - 0.99 * chain.T, problem.dataset.start)
@@ -176,7 +178,7 @@ def test_published_occupancy_loses_the_mass_of_ties():
     obs, _ = env.reset(seed=0)
     problem = env.unwrapped.problem
     p, _, _ = twins.dense_data(problem.dataset)
-    policy = problem.learn([]).policy
+    policy = problem.learn([]).table
     chain = np.einsum("sa,sat->st", (policy > 0) / 4, p)
     expected = np.linalg.solve(np.eye(37) - 0.99 * chain.T, problem.dataset.start)
     np.testing.assert_allclose(obs["on_policy_visitation"], expected / expected.sum(), atol=1e-6)
@@ -191,13 +193,13 @@ def test_refits(monkeypatch, per_refit, refits):
     env = make(budget=9, labels_per_refit=per_refit)
     env.reset(seed=0)
     learned = []
-    learn = type(env.unwrapped.problem.learner).learn
+    fit = type(env.unwrapped.problem.learner).fit
 
-    def counting(self, labels):
+    def counting(self, dataset, rewards, labels=None):
         learned.append(labels.sum())
-        return learn(self, labels)
+        return fit(self, dataset, rewards, labels)
 
-    monkeypatch.setattr(type(env.unwrapped.problem.learner), "learn", counting)
+    monkeypatch.setattr(type(env.unwrapped.problem.learner), "fit", counting)
     before = env.reset(seed=0)[0]
     learned.clear()
     for i, action in enumerate([15, 23, 19, 7, 11, 3, 1, 0, 30]):
@@ -256,11 +258,11 @@ def test_a_float_that_should_have_been_an_int():
         make(budget=3.0)
 
 
-NO_ACTIONS = [-1, 31, 1.0, "1", None, True, [1], np.float32(2), np.array([1.0]), np.array([[1]]), np.array([31])]
+INVALID_ACTIONS = [-1, 31, 1.0, "1", None, True, [1], np.float32(2), np.array([1.0]), np.array([[1]]), np.array([31])]
 
 
-@pytest.mark.parametrize("action", NO_ACTIONS)
-def test_actions_that_are_none(action):
+@pytest.mark.parametrize("action", INVALID_ACTIONS)
+def test_invalid_actions_are_refused(action):
     env = make().unwrapped
     env.reset(seed=0)
     with pytest.raises(ActionError):
@@ -307,7 +309,7 @@ def test_step_before_reset_and_after_the_end():
         ({"bugdet": 3}, "Did you mean 'budget'"),
     ],
 )
-def test_options_that_are_none(options, message):
+def test_invalid_options_are_refused(options, message):
     with pytest.raises(OptionError, match=message):
         make(**options)
 
@@ -432,7 +434,7 @@ def test_rewards_missing_in_a_world():
 
 
 @pytest.mark.parametrize("problem", [None, "Tree", lambda rng: 3])
-def test_problems_that_are_none(problem):
+def test_invalid_problems_are_refused(problem):
     with pytest.raises(OptionError, match="SelectionProblem"):
         selectenv.RewardSelectionEnv(problem, 2)
 
@@ -440,7 +442,7 @@ def test_problems_that_are_none(problem):
 def test_fresh_data_and_given_data_exclude_each_other():
     gym.make(selectenv.env_id("Graph"), dataset_seed=None, cache=False, dataset_size=200)
     data = selectenv.make_problem("Graph", dataset_size=200).dataset
-    with pytest.raises(OptionError, match="these data are given"):
+    with pytest.raises(OptionError, match="the data are given"):
         selectenv.make_env("Graph", dataset=data, dataset_seed=None)
 
 

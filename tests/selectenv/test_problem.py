@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from selectenv.learners.imputation import imputed_reward
 
 import selectenv
 from selectenv.errors import (
@@ -15,11 +16,13 @@ from selectenv.errors import (
     LabelError,
     NoEvaluatorError,
     OptionError,
+    PolicyError,
     UnknownNameError,
     UnknownStateError,
     WorldError,
 )
 from selectenv.learners import SampledLearner
+from selectenv.policies import TablePolicy, UniformPolicy
 from selectenv.problem import CACHE_SIZE, SelectionProblem
 from tests.selectenv import twins
 
@@ -65,7 +68,7 @@ def test_tree_greedy_finds_it():
     assert chosen == [15, 23, 19]
 
 
-def test_frozen_lake_hangs_on_one_state():
+def test_frozen_lake_depends_on_one_state():
     problem = PROBLEMS["FrozenLake", "uds"]
     (goal_side,) = problem.actions([14])
     assert problem.performance([goal_side]) == pytest.approx(0.740165, abs=1e-6)
@@ -154,9 +157,9 @@ def test_exact_and_sampled_agree(name, learner):
         ("CliffWalk", "adapted", {"passes": 60}, 1e-6),
     ],
 )
-def test_sampled_agrees_once_noise_or_early_stop_are_taken_away(name, learner, cure, tolerance):
+def test_sampled_agrees_without_noise_and_early_stopping(name, learner, cure, tolerance):
     exact = PROBLEMS[name, learner]
-    patient = SampledLearner(exact.dataset, learner == "adapted", stop=0.0, **cure)
+    patient = SampledLearner(learner, tolerance=0.0, **cure)
     masks = random_masks(exact.n_states, 100, seed=1)
     assert agreement(SelectionProblem(exact.dataset, patient, exact.evaluator), exact, masks, tolerance) >= 0.95
 
@@ -164,10 +167,10 @@ def test_sampled_agrees_once_noise_or_early_stop_are_taken_away(name, learner, c
 @pytest.mark.parametrize(("name", "learner"), NEAR_TIES)
 def test_sampled_action_values_approach_the_exact_ones(name, learner):
     exact = PROBLEMS[name, learner]
-    patient = SampledLearner(exact.dataset, learner == "adapted", step_size=0.01, passes=100, stop=0.0)
+    patient = SampledLearner(learner, step_size=0.01, passes=100, tolerance=0.0)
     often = exact.dataset.visits[:, None] * exact.dataset.action_frequencies >= 100
     for mask in random_masks(exact.n_states, 4, seed=2):
-        q, found = exact.learn(mask).q, patient.learn(mask).q
+        q, found = exact.learn(mask).q, patient.fit(exact.dataset, exact.dataset.all_rewards, mask).q
         scale = max(1.0, np.abs(q).max())
         assert np.abs(q - found)[often].max() <= 0.1 * scale
         assert np.abs(q - found)[often].mean() <= 0.01 * scale
@@ -184,7 +187,7 @@ def test_sampled_learning_is_a_function_of_the_label_set():
     assert not np.array_equal(problem.learn(masks[0]).q, other.learn(masks[0]).q)
 
 
-def test_sampled_learning_takes_noisy_rewards_as_they_came():
+def test_sampled_learning_uses_noisy_rewards_as_they_are():
     rng = np.random.default_rng(0)
     zero, ends = np.zeros(4000, int), np.ones(4000, bool)
     noisy = selectenv.from_arrays(zero, rng.integers(0, 2, 4000), zero, ends, rewards=rng.normal(1, 5, 4000))
@@ -212,7 +215,7 @@ def test_discounted_evaluation():
 
 def test_imputation_and_unseen_actions():
     lowest = selectenv.make_problem("CliffWalk", impute="min")
-    assert lowest.learner.impute == -100.0
+    assert imputed_reward(lowest.learner.impute, lowest.dataset, lowest.dataset.all_rewards) == -100.0
     zero, exclude = (
         selectenv.make_problem("Graph", expert_share=1.0, dataset_size=500, unseen=unseen)
         for unseen in ("zero", "exclude")
@@ -220,7 +223,7 @@ def test_imputation_and_unseen_actions():
     assert zero.learn([0]).q[0].tolist() == [1.0, 0.0]  # the expert never took action 1
     assert np.isnan(exclude.learn([0]).q[0, 1])
     seen = exclude.dataset.labelable
-    assert (exclude.learn([]).policy[seen, 0] == 1).sum() == seen.sum() - 1  # the last state's actions are both expert
+    assert (exclude.learn([]).table[seen, 0] == 1).sum() == seen.sum() - 1  # the last state's actions are both expert
 
 
 def test_labels_the_data_never_saw_change_nothing():
@@ -238,9 +241,9 @@ def test_counting():
     problem.score([1])
     counts = problem.evaluator.counts
     assert (problem.evaluator.calls, counts.asked, counts.computed, counts.scored) == (9, 9, 8, 1)
-    view = problem.view()
-    view.performance([0])
-    assert (view.evaluator.calls, view.evaluator.counts.computed, problem.evaluator.calls) == (1, 0, 9)
+    other = problem.with_calls()
+    other.performance([0])
+    assert (other.evaluator.calls, other.evaluator.counts.computed, problem.evaluator.calls) == (1, 0, 9)
 
 
 def test_the_cache_is_bounded():
@@ -274,7 +277,7 @@ def test_ids_and_numbers():
         [[1], [2, 3]],
     ],
 )
-def test_labels_that_are_none(labels):
+def test_invalid_labels_are_refused(labels):
     with pytest.raises(LabelError):
         PROBLEMS["Graph", "uds"].performance(labels)
 
@@ -282,7 +285,7 @@ def test_labels_that_are_none(labels):
 @pytest.mark.parametrize(
     "masks", [np.zeros((2, 14), bool), np.zeros(15, bool), np.zeros((2, 15)), np.zeros((2, 15), int), [[True] * 15]]
 )
-def test_masks_that_are_none(masks):
+def test_invalid_masks_are_refused(masks):
     with pytest.raises(LabelError, match=r"boolean array of shape \(sets, 15\)"):
         PROBLEMS["Graph", "uds"].performance_many(masks)
 
@@ -292,7 +295,7 @@ def test_no_sets():
     assert PROBLEMS["Graph", "uds"].performance([]) == PROBLEMS["Graph", "uds"].performance(np.zeros(15, bool))
 
 
-def test_data_without_a_world_do_everything_but_performance():
+def test_data_without_a_world_support_everything_but_performance():
     source = PROBLEMS["Graph", "uds"].dataset
     data = selectenv.from_arrays(
         source.state,
@@ -310,7 +313,7 @@ def test_data_without_a_world_do_everything_but_performance():
     assert problem.evaluator.calls == 0
 
 
-def test_data_without_rewards_learn_only_from_nothing():
+def test_data_without_rewards_can_be_learned_from_only_without_labels():
     problem = selectenv.make_problem(dataset=selectenv.from_arrays([0, 1], [0, 0], [1, 0], [False, False]))
     assert (problem.learn([]).values == 0).all()
     with pytest.raises(NoEvaluatorError, match="no rewards"):
@@ -349,7 +352,7 @@ def test_an_environment_without_a_table_is_evaluated_by_rollouts():
     with pytest.raises(OptionError, match="rollouts"):
         selectenv.make_problem(Corridor(), dataset=data, evaluator="rollout", rollouts=0)
     three = selectenv.from_arrays([0], [0], [1], [False], n_actions=3)
-    with pytest.raises(OptionError, match="3 actions, the environment 2"):
+    with pytest.raises(OptionError, match="3 actions, the environment has 2"):
         selectenv.make_problem(Corridor(), dataset=three, evaluator="rollout")
     with pytest.raises(OptionError, match="discrete observations"):
         selectenv.make_problem(gym.make("CartPole-v1"), dataset=data, evaluator="rollout")
@@ -392,7 +395,7 @@ def test_an_environment_is_stepped_by_one_thread_at_a_time(monkeypatch):
         ({}, DatasetError, "give `dataset=`"),
     ],
 )
-def test_options_that_are_none(options, error, message):
+def test_invalid_options_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         selectenv.make_problem(**options)
 
@@ -417,13 +420,20 @@ def test_numpy_numbers_are_numbers():
 
 
 @pytest.mark.parametrize(
-    "policy", [np.ones((2, 2)), np.full((15, 2), np.nan), np.ones((15, 2)), "x", [[1], [2, 3]], np.eye(15)]
+    "table", [np.ones((2, 2)), np.full((15, 2), [np.nan, 1.0]), np.ones((15, 2)), "x", [[1], [2, 3]], np.eye(15)]
 )
-def test_policies_that_are_none(policy):
+def test_invalid_policies_are_refused_and_not_counted(table):
     evaluator = selectenv.make_problem("Graph", dataset_size=100).evaluator
-    with pytest.raises(LabelError, match="polic"):
-        evaluator.evaluate(policy)
+    for policy in (table, TablePolicy(table)):
+        with pytest.raises(PolicyError, match="(?i)polic"):
+            evaluator.evaluate(policy)
     assert evaluator.calls == 0
+
+
+def test_a_policy_is_evaluated_as_uniform_in_states_that_it_does_not_know():
+    evaluator = selectenv.make_problem("Graph", dataset_size=100).evaluator
+    ignorant, uniform = (TablePolicy(np.full((15, 2), value)) for value in (np.nan, 0.5))
+    assert evaluator.evaluate(ignorant) == evaluator.evaluate(uniform) == evaluator.evaluate(UniformPolicy(2))
 
 
 def test_a_dataset_of_another_world():

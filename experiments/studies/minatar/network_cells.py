@@ -94,7 +94,9 @@ def network_cell(game: str, strategy: str, seed: int, scale: str, **settings: An
 def run_network_cell(cell: Cell) -> list[Record]:
     """Choose labels, train and evaluate; checkpoints are kept until the cell is finished."""
     folder = TRAINING / cell.key
-    task = game_problem(cell, checkpoints=str(folder))
+    shared = game_problem(cell)
+    learner: Any = shared.learner  # a neural one, see `network_cell`
+    task = SelectionProblem(shared.dataset, replace(learner, checkpoints=folder), shared.evaluator)
     if cell.strategy in REFERENCES:
         records = _run_reference(task, folder)
     elif cell.strategy == "best-of":

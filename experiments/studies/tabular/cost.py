@@ -23,9 +23,6 @@ NAME = "cost"
 SEEDS = 10
 FEWER = {"optuna": 1}
 """Strategies with fewer seeds, because they are slow."""
-"""Strategies with fewer seeds, because they are slow."""
-"""Strategies with fewer seeds, because they are slow."""
-"""Strategies with fewer seeds, because they are slow."""
 MORE_OPTIONS = {**OPTIONS, "optuna": {"max_evaluations": 60}, "swap-search": {"max_evaluations": 20_000}}
 
 

@@ -1,4 +1,4 @@
-"""Strategies that need no training: their formulas, their distributions, and the published figures of two of them."""
+"""Strategies that need no training: their formulas, their distributions, and the published results of two of them."""
 
 import csv
 from pathlib import Path
@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 import agents
 import selectenv
 from agents.base import gumbel_top_k, top_k
+from agents.errors import NotTrainedError
 from agents.heuristics.guided import SMALLEST, exploration
 from agents.heuristics.terminal import steps_to_termination
 from selectenv.errors import LabelError, OptionError, PhaseError
 
 PUBLISHED = Path(__file__).parents[3] / "experiments" / "protocol" / "published_tables" / "heuristics_uds.csv"
-HEURISTICS = [name for name, (kind, _) in agents.AGENTS.items() if kind.taxonomy.training == "none"]
+HEURISTICS = [name for name, row in agents.AGENTS.items() if row.kind.taxonomy.training == "none"]
 
 
 def published(world, strategy):
@@ -27,7 +28,7 @@ def published(world, strategy):
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "visitation"])
-def test_graph_agrees_with_the_published_figures(strategy):
+def test_graph_agrees_with_the_published_results(strategy):
     """Budgets of 3, 6, 9, 12 labels, many seeds, within three combined standard errors."""
     problem = selectenv.make_problem("Graph")
     agent = agents.make(strategy)
@@ -42,8 +43,9 @@ def test_graph_agrees_with_the_published_figures(strategy):
 def test_scores_show_what_can_be_drawn(name):
     env = gym.make(selectenv.env_id("Tree"), budget=5, dataset_size=5000)
     agent = agents.make(name)
+    agent.train(env)
     obs, info = env.reset(seed=0)
-    agent.begin(env)
+    agent.begin(env.unwrapped.view())
     for action in (15, 3):
         obs, _, _, _, news = env.step(action)
         info = {**info, **news}
@@ -146,7 +148,7 @@ def test_guided_counts_labels_in_a_plain_loop():
         np.testing.assert_array_equal(agent.weights(obs, info), agent.weights(obs, {**merged, **info}))
 
 
-def test_terminal_goes_backwards_from_the_ends():
+def test_terminal_proceeds_backwards_from_termination():
     problem = selectenv.make_problem("TwoRooms")
     steps = steps_to_termination(problem.dataset)
     assert problem.states[steps == 0].tolist() == [40, 49]
@@ -169,8 +171,9 @@ def test_terminal_guided_at_the_smallest_budgets(world, labels, at_least):
 def test_adaptive_mixture_weighs_by_the_error_of_its_own_estimate():
     env = gym.make(selectenv.env_id("Graph"), budget=5, dataset_size=20_000)
     agent = agents.make("adaptive-mixture", scale=0.7)
+    agent.train(env)
     obs, info = env.reset(seed=0)
-    agent.begin(env)
+    agent.begin(env.unwrapped.view())
     problem = env.unwrapped.problem
     obs, _, _, _, info = env.step(11)
     learned = problem.learn([11])
@@ -180,13 +183,27 @@ def test_adaptive_mixture_weighs_by_the_error_of_its_own_estimate():
     expected = w * (1 / visits) / (1 / visits).sum() + (1 - w) * visits
     np.testing.assert_allclose(agent.weights(obs, info), expected, rtol=1e-5)
     uniform = agents.make("adaptive-mixture", explore="uniform", exploit="on_policy_visitation")
+    uniform.train(env)
     assert agents.play(env, uniform).asked == 5
 
 
 def test_adaptive_mixture_is_refused_in_the_test_phase():
     env = gym.make(selectenv.env_id("Graph"), phase="test", budget=2, dataset_size=500)
+    agent = agents.make("adaptive-mixture")
+    agent.train(env)
     with pytest.raises(PhaseError, match="test phase"):
-        agents.play(env, agents.make("adaptive-mixture"))
+        agents.play(env, agent)
+
+
+def test_adaptive_mixture_plays_only_the_environment_that_it_was_trained_on():
+    env, other = (gym.make(selectenv.env_id("Graph"), budget=2, dataset_size=size) for size in (500, 600))
+    agent = agents.make("adaptive-mixture")
+    with pytest.raises(NotTrainedError, match=r"call agent\.train\(env\)"):
+        agents.play(env, agent)
+    agent.train(env)
+    assert len(agents.play(env, agent).labels) == 2
+    with pytest.raises(NotTrainedError, match=r"call agent\.train\(env\)"):
+        agents.play(other, agent)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +220,7 @@ def test_options_out_of_range(name, options):
 
 
 @pytest.mark.parametrize("name", [name for name in HEURISTICS if name != "adaptive-mixture"])
-def test_large_problems_take_one_pass_a_batch(name):
+def test_large_problems_take_one_pass_per_batch(name):
     """100,000 states and 10,000 labels: k states in one pass, not k passes over all states."""
     n = 100_000
     numbers = np.arange(n)

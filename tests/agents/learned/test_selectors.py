@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
-from agents.learned.feature_context import SelectorView
 from agents.learned.scorer import StateScorer
-from agents.learned.state_features import LARGE, NAMES, WITHOUT_ENDS, state_features, structure_of
+from agents.learned.state_features import LARGE, NAMES, TERMINATION_FEATURES, state_features, structure_of
+from agents.sb3.feature_wrapper import FeatureWrapper
 from selectenv.errors import OptionError, UnknownNameError
 from selectenv.random_problems import RandomProblems
 from selectenv.wrappers import BatchLabels, TensorBoardMonitor
@@ -25,7 +25,7 @@ OPTIONS = {"maskable-ppo": PPO, "ppo": PPO, "dqn": DQN}
 SIZE = {"dataset_size": 2_000}
 
 
-def figures_after(env, labels, seed=0, **options):
+def features_after(env, labels, seed=0, **options):
     obs, info = env.reset(seed=seed)
     for label in labels:
         obs, _, _, _, news = env.step(label)
@@ -36,19 +36,26 @@ def figures_after(env, labels, seed=0, **options):
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=25)
-def test_figures_are_of_moderate_size(seed):
+def test_features_are_of_moderate_size(seed):
     rng = np.random.default_rng(seed)
     env = selectenv.RewardSelectionEnv(RandomProblems(padding=60)(rng), 0.5)
     labels = rng.permutation(np.flatnonzero(env.problem.dataset.labelable))[: max(1, env.budget // 2)]
-    figures = figures_after(env, labels[: env.budget - 1])
-    assert figures.shape == (60, len(NAMES))
-    assert figures.dtype == np.float32
-    assert np.abs(figures).max() <= 2
+    features = features_after(env, labels[: env.budget - 1])
+    assert features.shape == (60, len(NAMES))
+    assert features.dtype == np.float32
+    assert np.abs(features).max() <= 2
     seen = env.problem.dataset.labelable
-    assert (figures[~seen] == 0).all()
-    column = dict(zip(NAMES, figures.T, strict=True))
+    assert (features[~seen] == 0).all()
+    column = dict(zip(NAMES, features.T, strict=True))
     assert (column["seen"] == seen).all()
-    for name in ("visitation rank", "policy rank", "near an end", "near the start", "in-degree", "self-loops"):
+    for name in (
+        "visitation rank",
+        "on-policy rank",
+        "nearness to termination",
+        "nearness to start",
+        "in-degree",
+        "self-loops",
+    ):
         assert column[name].min() >= 0
         assert column[name].max() <= 1 + 1e-6
     assert column["labelled"].sum() == len(set(labels[: env.budget - 1].tolist()))
@@ -59,28 +66,28 @@ def test_large_worlds_look_no_larger_than_those_of_training():
     for n in (60, LARGE, 300):
         numbers = np.arange(n)
         data = selectenv.from_arrays(numbers, np.zeros(n, int), (numbers + 1) % n, numbers == n - 1)
-        figures = figures_after(selectenv.make_env(dataset=data, budget=2), [0])
-        sizes[n] = figures[0, NAMES.index("states")]
+        features = features_after(selectenv.make_env(dataset=data, budget=2), [0])
+        sizes[n] = features[0, NAMES.index("states")]
     assert sizes[60] < sizes[LARGE] == sizes[300]
 
 
-def test_figures_say_what_they_are_called():
+def test_features_mean_what_their_names_say():
     env = selectenv.make_env("TwoRooms", budget=10)
-    column = dict(zip(NAMES, figures_after(env, [49]).T, strict=True))  # beside the goal
+    column = dict(zip(NAMES, features_after(env, [49]).T, strict=True))  # beside the goal
     data = env.problem.dataset
-    assert column["near an end"][49] == 1
-    assert column["near the best"].max() == 1
-    assert column["near the best"].argmax() == 49
+    assert column["nearness to termination"][49] == 1
+    assert column["nearness to best value"].max() == 1
+    assert column["nearness to best value"].argmax() == 49
     assert (column["reward seen"] == 1).all()
-    assert (column["near the start"][data.start > 0] == 1).all()
+    assert (column["nearness to start"][data.start > 0] == 1).all()
     assert column["budget left"][0] == pytest.approx(0.9)
     assert column["labels left"][0] == pytest.approx(0.9 * 10 / 50)
-    before = dict(zip(NAMES, figures_after(env, []).T, strict=True))
-    assert (before["near the best"] == 0).all()
+    before = dict(zip(NAMES, features_after(env, []).T, strict=True))
+    assert (before["nearness to best value"] == 0).all()
     assert (before["reward seen"] == 0).all()
-    blind = dict(zip(NAMES, figures_after(env, [49], without=WITHOUT_ENDS).T, strict=True))
+    blind = dict(zip(NAMES, features_after(env, [49], without=TERMINATION_FEATURES).T, strict=True))
     assert (blind["termination"] == 0).all()
-    assert (blind["near an end"] == 0).all()
+    assert (blind["nearness to termination"] == 0).all()
     np.testing.assert_array_equal(blind["in-degree"], column["in-degree"])
 
 
@@ -90,13 +97,13 @@ def test_order_and_padding_do_not_matter(seed, n):
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
     scorer = StateScorer(8)
-    figures = rng.normal(size=(n, len(NAMES))).astype(np.float32)
-    figures[:, 0] = 1
+    features = rng.normal(size=(n, len(NAMES))).astype(np.float32)
+    features[:, 0] = 1
     with torch.no_grad():
-        scores, value = scorer(torch.from_numpy(figures)[None])
+        scores, value = scorer(torch.from_numpy(features)[None])
         order = rng.permutation(n)
-        shuffled, same = scorer(torch.from_numpy(figures[order])[None])
-        padded = np.concatenate([figures, np.zeros((5, len(NAMES)), np.float32)])
+        shuffled, same = scorer(torch.from_numpy(features[order])[None])
+        padded = np.concatenate([features, np.zeros((5, len(NAMES)), np.float32)])
         more, still = scorer(torch.from_numpy(padded)[None])
     np.testing.assert_allclose(shuffled[0], scores[0][order], atol=1e-5)
     np.testing.assert_allclose(more[0][:n], scores[0], atol=1e-5)
@@ -105,11 +112,11 @@ def test_order_and_padding_do_not_matter(seed, n):
 
 @pytest.mark.parametrize("mode", ["final", "marginal"])
 def test_normalised_rewards(mode):
-    env = SelectorView(selectenv.make_env("Tree", budget=31, reward_mode=mode, **SIZE), normalised=True)
+    env = FeatureWrapper(selectenv.make_env("Tree", budget=31, reward_mode=mode, **SIZE), normalised=True)
     env.reset(seed=0)
     rewards = [env.step(state)[1] for state in np.flatnonzero(env.unwrapped.problem.dataset.labelable)]
     assert sum(rewards) == pytest.approx(1)
-    plain = SelectorView(selectenv.make_env("Tree", budget=3, reward_mode=mode, **SIZE))
+    plain = FeatureWrapper(selectenv.make_env("Tree", budget=3, reward_mode=mode, **SIZE))
     plain.reset(seed=0)
     steps = [plain.step(state) for state in (15, 19, 23)]
     assert sum(step[1] for step in steps) == pytest.approx(steps[-1][4]["performance"])
@@ -143,7 +150,7 @@ def test_training_is_reproducible_and_saved(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_training_goes_on_from_what_was_learned(name):
+def test_training_resumes_from_what_was_learned(name):
     env = selectenv.make_env("Graph", budget=3, **SIZE)
     agent = agents.make(name, **OPTIONS[name])
     agent.train(env)
@@ -166,7 +173,7 @@ def test_monitors_do_not_cost_calls(tmp_path):
     assert asked[0] == asked[1]
 
 
-def test_evaluation_and_play_meet_worlds_of_their_own():
+def test_training_evaluation_and_play_use_different_worlds():
     env = gym.make("RewardSelection-Random-v0", padding=20, budget=(0.2, 0.6))
     means = []
     for _ in range(2):
@@ -205,7 +212,7 @@ def test_training_is_watched(name, tmp_path):
     assert "rollout/ep_rew_mean" in tags
 
 
-def test_what_selectors_refuse(tmp_path):
+def test_invalid_options_and_environments_are_refused(tmp_path):
     for wrong in ({"steps": 0}, {"hidden": 0}, {"n_envs": 0}):
         with pytest.raises(OptionError):
             agents.make("maskable-ppo", **wrong)
@@ -235,7 +242,7 @@ def test_what_selectors_refuse(tmp_path):
         agent.save(tmp_path / "nothing.zip")
 
 
-def test_files_that_are_no_selectors(tmp_path):
+def test_invalid_files_are_refused(tmp_path):
     env = selectenv.make_env("Graph", budget=3, **SIZE)
     agent = agents.make("maskable-ppo", **PPO)
     agent.train(env)

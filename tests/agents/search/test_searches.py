@@ -14,7 +14,7 @@ import agents
 import selectenv
 from agents.errors import SearchLimitError
 from agents.search.branch_and_bound import Bound
-from agents.search.search_agent import Training
+from agents.search.search_agent import SearchTask
 from selectenv.errors import OptionError
 from selectenv.kernels.tabular.subsets import combination, fill_masks
 from tests.selectenv import twins
@@ -88,7 +88,7 @@ def test_bounds_hold_for_every_set_below_them(world, learner, unseen, seed):
     problem = selectenv.make_problem(
         world, dataset_size=50, dataset_seed=seed, learner=learner, unseen=unseen, cache=False
     )
-    bound = Bound(Training(selectenv.RewardSelectionEnv(problem, 1), 0))
+    bound = Bound(SearchTask(selectenv.RewardSelectionEnv(problem, 1), 0))
     rng = np.random.default_rng(seed)
     possible = rng.random(problem.n_states) < 0.6
     below = (rng.random((20, problem.n_states)) < 0.6) & possible
@@ -109,7 +109,7 @@ def test_exact_certifies(world, budgets):
 
 
 def test_exact_states_a_gap_when_it_is_stopped():
-    agent, _ = train("CliffWalk", 18, "exact", evaluations=5000)
+    agent, _ = train("CliffWalk", 18, "exact", max_evaluations=5000)
     notes = agent.memory["notes"]
     assert not notes["certified"]
     assert notes["gap"] == pytest.approx(notes["upper_bound"] - agent.memory["performance"])
@@ -139,7 +139,7 @@ def test_swap_search_and_beam_are_never_worse_than_greedy(world, budget, seed):
     budget = min(budget, int(problem.dataset.labelable.sum()))
     greedy, swap = (
         found(None, budget, name, problem=problem, **options)
-        for name, options in (("sequential-greedy", {}), ("swap-search", {"calls": 200}))
+        for name, options in (("sequential-greedy", {}), ("swap-search", {"max_evaluations": 200}))
     )
     assert swap >= greedy - 1e-12
     assert found(None, budget, "beam", problem=problem, width=1) == pytest.approx(greedy, abs=1e-9)
@@ -149,7 +149,7 @@ def test_swap_search_and_beam_are_never_worse_than_greedy(world, budget, seed):
 
 
 @pytest.mark.parametrize(("name", "calls"), [("es-50", 50), ("es-200", 200), ("es-1000", 1000), ("es", 200)])
-def test_evolution_costs_k_times_m(name, calls):
+def test_evolution_costs_iterations_times_population(name, calls):
     agent, env = train("Tree", 9, name)
     episode = agents.play(env, agent)
     assert episode.asked == calls
@@ -157,8 +157,8 @@ def test_evolution_costs_k_times_m(name, calls):
 
 
 def test_evolution_is_the_published_procedure():
-    """Against a plain transcription: top B by score, best max(3, 0.2 m), population standard deviation."""
-    agent, env = train("Graph", 3, "es", k=3, m=20, seed=4)
+    """Against a plain transcription: top B by score, best max(3, 0.2 population), population standard deviation."""
+    agent, env = train("Graph", 3, "es", iterations=3, population=20, seed=4)
     from selectenv.streams import generator
 
     rng, problem = generator(4, "selection", "es", 3, 20, "tabular"), env.problem
@@ -171,17 +171,19 @@ def test_evolution_is_the_published_procedure():
     assert agent.memory["ranking"] == sorted(range(15), key=lambda s: -mean[s])
 
 
-def test_brute_force_says_what_it_will_do_and_refuses_above_its_limit(capsys):
+def test_brute_force_announces_its_work_and_refuses_too_much_of_it(capsys):
     train("Graph", 3, "brute-force")
     assert "455 sets of 3 out of 15 states" in capsys.readouterr().err
-    with pytest.raises(SearchLimitError, match=r"20,160,075 sets of 9 out of 31 states, for .*raise it with limit="):
+    with pytest.raises(
+        SearchLimitError, match=r"20,160,075 sets of 9 out of 31 states, for .*raise it with max_evaluations="
+    ):
         train("Tree", 9, "brute-force")
     agent, _ = train("Graph", 7, "brute-force", stop_at_best_possible=True)
     assert agent.memory["performance"] == pytest.approx(8)
     assert agent.training_calls[0] == agent.memory["notes"]["sets"] <= comb(15, 7)
 
 
-def test_reduced_brute_force_knows_where_rewards_are():
+def test_reduced_brute_force_searches_rewarding_states_only():
     agent, _ = train("TwoRoomsTrap", 13, "reduced-brute-force", sizes="largest")
     assert agent.memory["notes"] == {"sets": comb(18, 13), "states": 18}
     assert agent.taxonomy.oracle
@@ -189,7 +191,7 @@ def test_reduced_brute_force_knows_where_rewards_are():
     assert 14 in lake.memory["ranking"][:2]
     assert lake.training_calls[0] == 2  # with the one rewarding state, and without
     for options in ({"learner": "adapted"}, {"impute": "min"}, {"solver": "sampled"}):
-        with pytest.raises(OptionError, match="only rewards matter"):
+        with pytest.raises(OptionError, match="only rewarding states matter"):
             train(
                 "Graph", 2, "reduced-brute-force", problem=selectenv.make_problem("Graph", dataset_size=500, **options)
             )
@@ -225,7 +227,7 @@ def test_certificates_hold_for_the_sampled_learner(seed):
 def test_searches_need_enough_candidates():
     env = gym.make(selectenv.env_id("Graph"), budget=15, initial_ratio=0.6, expert_share=1.0, dataset_size=500)
     for name in ("sequential-greedy", "es-50", "beam", "swap-search", "brute-force", "exact"):
-        with pytest.raises(OptionError, match="the data saw only"):
+        with pytest.raises(OptionError, match=r"only \d+ states can be labelled"):
             agents.make(name).train(env)
 
 
@@ -253,26 +255,26 @@ def test_combinations_come_in_order(m, k):
 @pytest.mark.parametrize("sampler", ["tpe", "cmaes", "ga", "random", "QMCSampler"])
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_optuna_samplers(sampler, mode):
-    agent, env = train("Graph", 3, "optuna", sampler=sampler, mode=mode, trials=12, batch=4)
+    agent, env = train("Graph", 3, "optuna", sampler=sampler, mode=mode, max_evaluations=12, batch=4)
     episode = agents.play(env, agent)
     assert episode.performance == pytest.approx(agent.memory["performance"])
     assert episode.asked == 12 + (42 if mode == "swaps" else 0)
-    again, _ = train("Graph", 3, "optuna", sampler=sampler, mode=mode, trials=12, batch=4)
+    again, _ = train("Graph", 3, "optuna", sampler=sampler, mode=mode, max_evaluations=12, batch=4)
     assert again.memory["ranking"] == agent.memory["ranking"]
 
 
 def test_optuna_resumes_from_its_storage(tmp_path):
     storage = str(tmp_path / "deep" / "study.log")
-    first, _ = train("Graph", 3, "optuna", trials=10, storage=storage)
-    second, _ = train("Graph", 3, "optuna", trials=16, storage=storage)
-    third, _ = train("Graph", 3, "optuna", trials=16, storage=storage)
+    first, _ = train("Graph", 3, "optuna", max_evaluations=10, storage=storage)
+    second, _ = train("Graph", 3, "optuna", max_evaluations=16, storage=storage)
+    third, _ = train("Graph", 3, "optuna", max_evaluations=16, storage=storage)
     assert [agent.training_calls[0] for agent in (first, second, third)] == [10, 6, 0]
     assert third.memory["performance"] >= first.memory["performance"]
 
 
-def test_optuna_goes_on_after_a_kill_inside_a_batch(tmp_path, monkeypatch):
+def test_optuna_resumes_after_a_kill_inside_a_batch(tmp_path, monkeypatch):
     storage = tmp_path / "study.log"
-    evaluate, calls = Training.evaluate, []
+    evaluate, calls = SearchTask.evaluate, []
 
     def dying(self, sets):
         calls.append(len(sets))
@@ -280,11 +282,11 @@ def test_optuna_goes_on_after_a_kill_inside_a_batch(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return evaluate(self, sets)
 
-    monkeypatch.setattr(Training, "evaluate", dying)
+    monkeypatch.setattr(SearchTask, "evaluate", dying)
     with pytest.raises(KeyboardInterrupt):
-        train("Graph", 3, "optuna", trials=12, batch=5, storage=storage, sampler="random")
-    monkeypatch.setattr(Training, "evaluate", evaluate)
-    agent, env = train("Graph", 3, "optuna", trials=12, batch=5, storage=storage, sampler="random")
+        train("Graph", 3, "optuna", max_evaluations=12, batch=5, storage=storage, sampler="random")
+    monkeypatch.setattr(SearchTask, "evaluate", evaluate)
+    agent, env = train("Graph", 3, "optuna", max_evaluations=12, batch=5, storage=storage, sampler="random")
     assert agent.memory["notes"]["trials"] == 12
     assert agent.training_calls[0] == 7
     import optuna
@@ -299,39 +301,39 @@ def test_optuna_goes_on_after_a_kill_inside_a_batch(tmp_path, monkeypatch):
 
 def test_optuna_keeps_tasks_apart(tmp_path):
     storage = tmp_path / "study.log"
-    train("Graph", 3, "optuna", trials=5, storage=storage)
+    train("Graph", 3, "optuna", max_evaluations=5, storage=storage)
     other = selectenv.make_problem("Graph", learner="adapted", dataset_size=500)
-    agent, env = train("Graph", 3, "optuna", problem=other, trials=5, storage=storage)
+    agent, env = train("Graph", 3, "optuna", problem=other, max_evaluations=5, storage=storage)
     assert agent.training_calls[0] == 5
     assert agents.play(env, agent).performance == pytest.approx(agent.memory["performance"])
-    train("Graph", 3, "optuna", trials=5, storage=storage, study="mine")
+    train("Graph", 3, "optuna", max_evaluations=5, storage=storage, study="mine")
     with pytest.raises(OptionError, match="belongs to another task"):
-        train("Graph", 3, "optuna", problem=other, trials=5, storage=storage, study="mine")
+        train("Graph", 3, "optuna", problem=other, max_evaluations=5, storage=storage, study="mine")
 
 
-def test_optuna_storages_that_are_none(tmp_path):
+def test_invalid_optuna_storages_are_refused(tmp_path):
     damaged = tmp_path / "damaged.log"
     damaged.write_text("{not json\n{more\n")
     for storage in (damaged, tmp_path, "foo://x"):
         with pytest.raises(OptionError, match="cannot be used"):
-            train("Graph", 3, "optuna", trials=2, storage=storage)
+            train("Graph", 3, "optuna", max_evaluations=2, storage=storage)
     for options in ({"storage": 5}, {"sampler_options": "bad"}):
         with pytest.raises(OptionError):
             agents.make("optuna", **options)
     with pytest.raises(OptionError, match="Did you mean 'QMCSampler'"):
-        train("Graph", 3, "optuna", trials=2, sampler="QMCSample")
+        train("Graph", 3, "optuna", max_evaluations=2, sampler="QMCSample")
     with pytest.raises(OptionError, match="sampler_options"):
-        train("Graph", 3, "optuna", trials=2, sampler_options={"bad": 1})
+        train("Graph", 3, "optuna", max_evaluations=2, sampler_options={"bad": 1})
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("es", {"k": 0}), ("es", {"m": 0}), ("es", {"m": 2.5}), ("es", {"form": "atari"}), ("beam", {"width": 0}),
-        ("swap-search", {"calls": 0}), ("brute-force", {"limit": 0}), ("exact", {"seconds": 0}),
-        ("exact", {"evaluations": 0}),
+        ("es", {"iterations": 0}), ("es", {"population": 0}), ("es", {"population": 2.5}), ("es", {"form": "atari"}), ("beam", {"width": 0}),
+        ("swap-search", {"max_evaluations": 0}), ("brute-force", {"max_evaluations": 0}), ("exact", {"seconds": 0}),
+        ("exact", {"max_evaluations": 0}),
         ("brute-force", {"stop_at_best_possible": "no"}), ("reduced-brute-force", {"sizes": "x"}),
-        ("optuna", {"trials": 0}), ("optuna", {"sampler": 3}),
+        ("optuna", {"max_evaluations": 0}), ("optuna", {"sampler": 3}),
         ("optuna", {"mode": "x"}), ("optuna", {"batch": True}),
     ],
 )  # fmt: skip
@@ -355,7 +357,7 @@ def test_initial_labels_are_kept(name):
 def test_best_of_keeps_the_best_of_its_draws():
     problem = selectenv.make_problem("Tree", dataset_size=5_000)
     env = selectenv.RewardSelectionEnv(problem, 5)
-    agent = agents.make("best-of", m=6)
+    agent = agents.make("best-of", max_evaluations=6)
     agent.train(env, 3)
     returns = agent._memory["notes"]["returns"]
     assert len(set(returns)) > 1
@@ -363,17 +365,32 @@ def test_best_of_keeps_the_best_of_its_draws():
     assert episode.performance == max(returns)
     assert episode.asked == 6
     with pytest.raises(OptionError):
-        agents.make("best-of", m=0)
+        agents.make("best-of", max_evaluations=0)
 
 
-def test_small_evolution_strategies_listen_to_their_evaluator():
-    """Were every vector of the form for games an elite, no fitness would change the answer."""
+def test_small_evolution_strategies_depend_on_their_evaluator():
+    """If every vector of the MinAtar form were an elite, fitness would not change the answer."""
     problem = selectenv.make_problem("Tree", dataset_size=5_000)
     found = []
     for sign in (1, -1):
         env = selectenv.RewardSelectionEnv(problem, 5)
-        agent = agents.make("es", k=1, m=4, form="minatar")
+        agent = agents.make("es", iterations=1, population=4, form="minatar")
         env.problem.performance_many = lambda masks, sign=sign: sign * problem.performance_many(masks)
         agent.train(env)
         found.append(agent._memory["ranking"][:5])
     assert found[0] != found[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "identity"),
+    [
+        ({}, "b01cb3aa049c4537"),
+        ({"learner": "adapted"}, "3c6f96b71e031e34"),
+        ({"impute": "min"}, "2f2b9982c6610dc9"),
+        ({"solver": "sampled"}, "9a48d215ad846eb6"),
+    ],
+)
+def test_optuna_identifies_tasks_as_when_the_committed_results_were_made(options, identity):
+    """The seed of the sampler derives from it."""
+    env = selectenv.make_env("Graph", budget=3, dataset_size=500, **options)
+    assert agents.make("optuna")._identity(SearchTask(env, 0), None) == identity

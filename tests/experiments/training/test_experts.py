@@ -130,7 +130,7 @@ def test_merged_data_are_the_data_of_both():
     assert both.n_states == len(set(one.ids.tolist()) | set(other.ids.tolist()))
     ids = np.concatenate([one.ids[one.state], other.ids[other.state]])
     np.testing.assert_array_equal(both.ids[both.state], ids)
-    np.testing.assert_array_equal(both.pictures[both.state[900:]], other.pictures[other.state])
+    np.testing.assert_array_equal(both.images[both.state[900:]], other.images[other.state])
     following = np.concatenate([np.where(d.next_state < 0, -1, d.ids[d.next_state]) for d in (one, other)])
     np.testing.assert_array_equal(np.where(both.next_state < 0, -1, both.ids[both.next_state]), following)
 

@@ -1,4 +1,4 @@
-"""Selectors trained in little: they learn, go on, are tuned, and play without torch as they do with it."""
+"""Training of selectors on a small scale: learning, resuming, tuning, and playing without torch."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ import torch
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
-from agents.learned.selector import Learned, score_states
-from agents.learned.state_features import NAMES, WITHOUT_ENDS
+from agents.learned.selector import LearnedSelector, score_states
+from agents.learned.state_features import NAMES, TERMINATION_FEATURES
 from experiments.cli import main as cli
 from experiments.training import selector_training as train_selector
 from experiments.training import tune_selector
@@ -39,17 +39,17 @@ def selector(tmp_path_factory):
 
 def test_playing_needs_no_torch(selector):
     run, path = selector
-    parts = Learned(str(path))._parts
-    figures = np.random.default_rng(0).random((30, len(NAMES))).astype(np.float32)
-    figures[:, 0] = np.arange(30) < 25
+    parts = LearnedSelector(str(path))._parts
+    features = np.random.default_rng(0).random((30, len(NAMES))).astype(np.float32)
+    features[:, 0] = np.arange(30) < 25
     with torch.no_grad():
-        wanted = run.average.module(torch.from_numpy(figures)[None])[0][0].numpy()
-    np.testing.assert_allclose(score_states(parts, figures), wanted, atol=1e-5)
+        wanted = run.average.module(torch.from_numpy(features)[None])[0][0].numpy()
+    np.testing.assert_allclose(score_states(parts, features), wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize("world", ["Graph", "TwoRooms", "CliffWalk"])
-def test_it_plays_anywhere(selector, world):
-    agent = Learned(str(selector[1]))
+def test_a_selector_plays_in_any_world(selector, world):
+    agent = LearnedSelector(str(selector[1]))
     env = selectenv.make_env(world, budget=5, dataset_size=3_000, phase="test")
     obs, info = env.reset(seed=0)
     with pytest.raises(NotTrainedError):
@@ -74,14 +74,14 @@ def test_the_teacher_is_sequential_greedy():
     assert gains[best] == pytest.approx((problem.score([best]) - none) / (full - none))
 
 
-def test_it_learns():
+def test_training_reduces_the_loss():
     """The loss falls below that of guessing, on the way to what a longer run shows."""
     run = SelectorTraining(replace(TINY, decisions=60 * SIDE_BY_SIDE, batch=64, rate=5e-3), 1)
     losses = [run.advance().get("train/loss", np.nan) for _ in range(60)]
     assert np.nanmean(losses[-10:]) < np.nanmean(losses[2:8]) - 0.1
 
 
-def test_a_run_goes_on_from_its_checkpoint(tmp_path):
+def test_a_run_resumes_from_its_checkpoint(tmp_path):
     path = tmp_path / "run.npz"
     run = SelectorTraining(TINY, 0, path)
     for _ in range(2):
@@ -118,8 +118,8 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     assert cli.main([*command, "--tensorboard", str(tmp_path / "log")]) == 0
     printed = capsys.readouterr().out
     assert "sequential-greedy" in printed
-    made = Learned(str(out))
-    assert made.card["without"] == list(WITHOUT_ENDS)
+    made = LearnedSelector(str(out))
+    assert made.card["without"] == list(TERMINATION_FEATURES)
     fresh = SelectorTraining(SelectorSettings(hidden=4), 0).scorer.encode[0].weight.detach().numpy()
     assert np.abs(made._parts["encode.0.weight"] - fresh).max() > 1e-4  # it has learned
     assert [path.name for path in out.parent.iterdir()] == ["mine.npz"]
@@ -139,7 +139,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     assert "is a directory" in capsys.readouterr().err
 
 
-def test_tuning_goes_on_and_cuts_short(tmp_path, capsys, monkeypatch):
+def test_tuning_resumes_and_prunes(tmp_path, capsys, monkeypatch):
     import optuna
     from optuna.storages.journal import JournalFileBackend
 
@@ -172,21 +172,21 @@ def test_rivals_are_measured_alike():
     assert worlds.measure(agents.make("uniform")) == worlds.rivals["uniform"]
 
 
-def test_files_that_are_no_selectors(selector, tmp_path):
+def test_invalid_files_and_settings_are_refused(selector, tmp_path):
     _, path = selector
     with pytest.raises(SavedAgentError, match="there is no selector"):
-        Learned(str(tmp_path / "none.npz"))
+        LearnedSelector(str(tmp_path / "none.npz"))
     with pytest.raises(OptionError):
-        Learned(3)
+        LearnedSelector(3)
     from selectenv.io.weights import load_weights, save_weights
 
     arrays, card = load_weights(path)
-    save_weights(tmp_path / "figures.npz", arrays, {**card, "figures": ["other"]})
+    save_weights(tmp_path / "features.npz", arrays, {**card, "features": ["other"]})
     save_weights(tmp_path / "shape.npz", arrays, {**card, "hidden": 9})
     (tmp_path / "cut.npz").write_bytes(path.read_bytes()[:500])
-    for name, text in (("figures", "other figures"), ("shape", "another shape"), ("cut", "damaged")):
+    for name, text in (("features", "other input features"), ("shape", "another shape"), ("cut", "damaged")):
         with pytest.raises(SavedAgentError, match=text):
-            Learned(str(tmp_path / f"{name}.npz"))
+            LearnedSelector(str(tmp_path / f"{name}.npz"))
     for wrong in (
         {"decisions": 0},
         {"rate": 0.0},

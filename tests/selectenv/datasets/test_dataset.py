@@ -51,7 +51,7 @@ def test_derived_quantities(world, seed):
 def test_empirical_model_is_the_counts(world):
     data = collect(world, 150)
     p, r, seen = twins.dense_data(data)
-    model = data.empirical_model()
+    model = data.empirical_model(data.all_rewards)
     pair = np.arange(data.n_states * data.n_actions)
     assert np.array_equal(model.seen, seen.ravel())
     np.testing.assert_allclose(model.reward, r.ravel(), atol=1e-12)
@@ -71,7 +71,7 @@ def test_published_data(name):
     data = selectenv.make_problem(name).dataset
     assert len(data) == 100_000
     assert data.labelable.all()
-    policy = domains.mixture_policy(domains.expert_actions(world), row.published.expert_share, row.published.mixture)
+    policy = domains.mixture_policy(domains.expert_actions(world), row.defaults.expert_share, row.defaults.mixture)
     spread = np.sqrt(policy * (1 - policy) / np.maximum(data.visits, 1)[:, None])
     assert (np.abs(data.action_frequencies - policy) <= 5 * spread + 1e-12).all()
     cut = data.truncated[:-1]
@@ -260,7 +260,7 @@ def test_own_arrays_numbered_by_a_world():
     data = selectenv.from_arrays([14, 14], [2, 2], [14, 15], [False, True], rewards=[0, 1], world=world)
     assert data.n_states == 11
     problem = selectenv.make_problem(world, dataset=data)
-    assert problem.learn([10]).policy[10].tolist() == [0, 0, 1, 0]
+    assert problem.learn([10]).table[10].tolist() == [0, 0, 1, 0]
     assert problem.performance([10]) > problem.performance([])
     with pytest.raises(UnknownStateError, match="no state 15"):
         selectenv.from_arrays([15], [0], [14], [False], world=world)

@@ -1,4 +1,4 @@
-"""Picture states: packing, telling apart, collecting, evaluating."""
+"""States that are images: packing, deduplication, collection, evaluation."""
 
 import contextlib
 import warnings
@@ -16,7 +16,7 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 import agents
 import selectenv
 from selectenv import datasets
-from selectenv.datasets import images as pictures
+from selectenv.datasets import images
 from selectenv.datasets import minatar_collection as play
 from selectenv.datasets import storage as files
 from selectenv.datasets.minatar_collection import collect_play, play_spec
@@ -30,9 +30,10 @@ from selectenv.errors import (
     UnknownNameError,
     UnseenStatesWarning,
 )
-from selectenv.evaluation.evaluator import GameReturns
+from selectenv.evaluation import GameReturns
 from selectenv.io import resources
 from selectenv.kernels.network.packed_images import draw_actions, hash_rows, pack, unpack
+from selectenv.policies import PolicyList, TablePolicies, TablePolicy
 
 BREAKOUT = MinAtarWorld("Breakout")
 SMALL = {"dataset_size": 3_000, "cache": False}
@@ -56,7 +57,7 @@ def test_packing_loses_nothing(seed, shape):
 def test_deduplicating_agrees_with_numpy(seed):
     rng = np.random.default_rng(seed)
     words = rng.integers(0, 3, (40, 2)).astype(np.uint64)
-    ids, number, known, salt = pictures.deduplicate(words)
+    ids, number, known, salt = images.deduplicate(words)
     distinct, inverse = np.unique(words, axis=0, return_inverse=True)
     assert len(ids) == len(distinct)
     assert (np.diff(ids) > 0).all()
@@ -73,30 +74,30 @@ def test_a_hash_with_collisions_is_replaced(monkeypatch):
     def weak(rows, salt):
         return hash_rows(rows, salt) if salt >= 2 else np.zeros(len(rows), np.int64)
 
-    monkeypatch.setattr(pictures, "hash_rows", weak)
-    ids, _, _, salt = pictures.deduplicate(words)
+    monkeypatch.setattr(images, "hash_rows", weak)
+    ids, _, _, salt = images.deduplicate(words)
     assert (len(ids), salt) == (10, 2)
-    monkeypatch.setattr(pictures, "hash_rows", lambda rows, salt: np.zeros(len(rows), np.int64))
+    monkeypatch.setattr(images, "hash_rows", lambda rows, salt: np.zeros(len(rows), np.int64))
     with pytest.raises(DatasetError, match="have the same hash"):
-        pictures.deduplicate(words)
+        images.deduplicate(words)
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_data_are_a_walk_through_the_game(name):
-    """Played again with the same actions, the game shows the pictures and pays the rewards that the data hold."""
+    """The game, played again with the same actions, shows the images and pays the rewards of the data."""
     world, size = MinAtarWorld(name, horizon=40), 5_000
     data = data_of(world, size)
     steps = -(-size // play.GAMES_AT_ONCE)
     assert len(data) == size
-    assert data.pictures is not None
-    assert data.pictures.shape == world.shape
+    assert data.images is not None
+    assert data.images.shape == world.shape
     identity = [value for key, value in data.spec.items() if key not in ("world", "seed")]
     games = Games(world, stream_keys(play.GAMES_AT_ONCE, 0, "dataset", *identity))
     columns = {name: getattr(data, name) for name in ("state", "action", "next_state", "terminated", "truncated")}
     whole = [i for i in range(play.GAMES_AT_ONCE) if (i + 1) * steps <= size]
     for step in range(steps):
         at = np.array(whole) * steps + step
-        np.testing.assert_array_equal(data.pictures[columns["state"][at]], games.pictures[whole])
+        np.testing.assert_array_equal(data.images[columns["state"][at]], games.images[whole])
         actions = np.zeros(len(games), np.int64)
         actions[whole] = columns["action"][at]
         moves = games.step(actions)
@@ -106,7 +107,7 @@ def test_data_are_a_walk_through_the_game(name):
             np.testing.assert_array_equal(columns["truncated"][at], moves.truncated[whole])
         following = columns["next_state"][at]
         known = following >= 0
-        np.testing.assert_array_equal(data.pictures[following[known]], moves.entered[whole][known])
+        np.testing.assert_array_equal(data.images[following[known]], moves.entered[whole][known])
         assert not known[moves.terminated[whole]].any()
     ends = data.terminated | data.truncated
     np.testing.assert_array_equal(data.episode_start, np.concatenate([[True], ends[:-1]]))
@@ -120,7 +121,7 @@ def test_the_mixture_follows_the_expert_as_often_as_it_says():
     expert = load_expert(BREAKOUT)
     for share, mixture, low, high in ((1.0, "all", 1, 1), (0.0, "non-expert", 0, 0), (0.5, "all", 0.64, 0.69)):
         data = data_of(size=6_000, share=share, mixture=mixture)
-        followed = (expert.actions(data.pictures[data.state]) == data.action).mean()
+        followed = (expert.actions(data.images[data.state]) == data.action).mean()
         assert low <= followed <= high
     spec = play_spec(BREAKOUT, expert_share=0.0, mixture="all", expert=None, size=900, seed=0)
     counts = np.bincount(collect_play(BREAKOUT, spec, None).action, minlength=3)
@@ -133,7 +134,7 @@ def test_the_same_spec_gives_the_same_data():
     assert len(data_of(size=3)) == 3  # fewer than there are games
 
 
-def test_pictures_survive_a_file_and_are_mapped(tmp_path, monkeypatch):
+def test_images_survive_a_file_and_are_mapped(tmp_path, monkeypatch):
     data = data_of(size=900)
     path = datasets.save(data, tmp_path / "breakout.npz")
     for limit in (1 << 20, 0):
@@ -141,14 +142,14 @@ def test_pictures_survive_a_file_and_are_mapped(tmp_path, monkeypatch):
         back = datasets.load(path)
         assert back.fingerprint == data.fingerprint
         assert back.spec == data.spec
-        np.testing.assert_array_equal(back.pictures[[0, 5]], data.pictures[[0, 5]])
+        np.testing.assert_array_equal(back.images[[0, 5]], data.images[[0, 5]])
         mapped = isinstance(back.state.base, np.memmap)
         assert mapped == (limit == 0)
     assert back.state.flags.aligned
     with np.load(path, allow_pickle=False) as plain:  # it is an ordinary .npz file
-        np.testing.assert_array_equal(plain["pictures"], data.pictures.words)
+        np.testing.assert_array_equal(plain["images"], data.images.words)
     content = bytearray(path.read_bytes())
-    where = content.find(data.pictures.words.tobytes()[:64])
+    where = content.find(data.images.words.tobytes()[:64])
     content[where] ^= 1
     path.write_bytes(content)
     with pytest.raises(DatasetFileError, match=r"damaged"):
@@ -158,16 +159,16 @@ def test_pictures_survive_a_file_and_are_mapped(tmp_path, monkeypatch):
         datasets.load(path)
 
 
-def test_a_state_is_a_number_and_its_picture_one_look_up_away():
+def test_states_are_numbers_with_images():
     data = data_of(size=900)
     for number in (0, data.n_states - 1):
-        picture = data.pictures[number]
-        assert picture.shape == BREAKOUT.shape
-        assert data.pictures.find(data.ids, picture[None])[0] == number
-    assert data.pictures.find(data.ids, np.ones((1, *BREAKOUT.shape), bool))[0] == -1
+        image = data.images[number]
+        assert image.shape == BREAKOUT.shape
+        assert data.images.find(data.ids, image[None])[0] == number
+    assert data.images.find(data.ids, np.ones((1, *BREAKOUT.shape), bool))[0] == -1
     np.testing.assert_array_equal(data.numbers(data.ids[[3, 1]]), [3, 1])
     with pytest.raises(DatasetError, match="need 7 words"):
-        pictures.Pictures(data.pictures.words[:, :3], BREAKOUT.shape)
+        images.Images(data.images.words[:, :3], BREAKOUT.shape)
 
 
 def test_too_little_room_is_said_before_the_work(monkeypatch):
@@ -186,7 +187,7 @@ def test_too_little_room_is_said_before_the_work(monkeypatch):
 
 def plain_returns(world, data, policy, keys):
     """One game after the other, straight from MinAtar, states told apart by their bytes."""
-    numbers = {picture.tobytes(): i for i, picture in enumerate(data.pictures[:])}
+    numbers = {image.tobytes(): i for i, image in enumerate(data.images[:])}
     totals = []
     for key in keys:
         game = world.new_game()
@@ -207,12 +208,14 @@ def test_evaluation_agrees_with_plain_games_and_does_not_depend_on_the_batch():
     rng = np.random.default_rng(0)
     policies = rng.dirichlet(np.ones(3) * 0.2, (3, data.n_states))
     engine = GameReturns(BREAKOUT, data, 6, seed=3)
-    together, steps = engine.episode_returns(policies)
+    together, steps = engine.episode_returns(PolicyList([TablePolicy(policy) for policy in policies]))
     assert steps[0] > steps[1] >= 0
     for policy, returns in zip(policies, together, strict=True):
-        np.testing.assert_array_equal(engine.episode_returns(policy[None])[0][0], returns)
+        np.testing.assert_array_equal(engine.episode_returns(PolicyList([TablePolicy(policy)]))[0][0], returns)
         assert plain_returns(BREAKOUT, data, policy, stream_keys(6, 3, "evaluation")) == returns.tolist()
-    halved, _ = engine.episode_returns(policies, 0.5)
+    lanes = TablePolicies(np.ascontiguousarray(np.moveaxis(policies, 0, -1)[None]), 3)
+    np.testing.assert_array_equal(engine.episode_returns(lanes)[0], together)
+    halved, _ = engine.episode_returns(lanes, 0.5)
     assert (halved <= together).all()
 
 
@@ -233,7 +236,7 @@ def test_actions_are_drawn_in_proportion(seed):
 
 def test_a_table_that_meets_new_states_only_says_so():
     problem = selectenv.make_problem("Asterix", learner="uds", dataset_size=300, cache=False, rollouts=4)
-    with pytest.warns(UnseenStatesWarning, match=r"\d+ % of the pictures met in Asterix are not in the data"):
+    with pytest.warns(UnseenStatesWarning, match=r"\d+ % of the images met in Asterix are not in the data"):
         problem.performance([0])
 
 
@@ -244,10 +247,10 @@ def breakout():
 
 def test_threads_share_an_evaluator(breakout):
     masks = np.random.default_rng(1).random((12, breakout.n_states)) < 0.4
-    expected = [breakout.view().score(mask) for mask in masks]
+    expected = [breakout.with_calls().score(mask) for mask in masks]
     fresh = selectenv.make_problem("Breakout", **SMALL)
     with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(lambda mask: fresh.view().score(mask), masks)) == expected
+        assert list(pool.map(lambda mask: fresh.with_calls().score(mask), masks)) == expected
 
 
 def test_performance_is_a_function_of_the_label_set(breakout):
@@ -255,14 +258,14 @@ def test_performance_is_a_function_of_the_label_set(breakout):
     masks = rng.random((40, breakout.n_states)) < 0.5
     many = breakout.performance_many(masks)
     for i in (0, 17, 39):
-        assert breakout.view().performance(masks[i]) == many[i]
+        assert breakout.with_calls().performance(masks[i]) == many[i]
     none, full = breakout.performance([]), breakout.performance(np.ones(breakout.n_states, bool))
     assert none < full
 
 
 def test_behaviour_cloning_is_the_adapted_rule_without_labels():
     problem = selectenv.make_problem("Breakout", learner="adapted", **SMALL)
-    np.testing.assert_allclose(problem.learn([]).policy, problem.dataset.action_frequencies)
+    np.testing.assert_allclose(problem.learn([]).table, problem.dataset.action_frequencies)
 
 
 def test_breakout_passes_the_checkers_and_plays_every_heuristic():
@@ -278,19 +281,21 @@ def test_breakout_passes_the_checkers_and_plays_every_heuristic():
     heuristics = [name for name in agents.AGENTS if agents.make(name).taxonomy.training == "none"]
     assert len(heuristics) == 9
     for name in heuristics:
-        episode = agents.play(env, agents.make(name), seed=1)
+        agent = agents.make(name)
+        agent.train(env)
+        episode = agents.play(env, agent, seed=1)
         assert len(set(episode.labels.tolist())) == inner.budget
         assert episode.performance >= 0
         assert episode.asked == 0 or name == "adaptive-mixture"
 
 
-def test_searches_run_on_pictures():
+def test_searches_run_on_images():
     env = gym.make("RewardSelection-Breakout-v0", budget=0.3, **SMALL)
     full = env.unwrapped.problem.score(np.ones(env.unwrapped.problem.n_states, bool))
     reduced = agents.make("reduced-brute-force", sizes="largest")
     reduced.train(env)
     assert agents.play(env, reduced).performance == full  # only rewards matter under UDS
-    es = agents.make("es-1000", k=2, m=12)
+    es = agents.make("es-1000", iterations=2, population=12)
     es.train(env)
     assert es.training_calls[0] == 24
     assert agents.play(env, es).performance == es.memory["performance"]
@@ -310,7 +315,7 @@ def test_the_other_games_can_be_made(name):
 
 
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
-def test_the_first_labelled_pictures_are_drawn(mode):
+def test_the_first_labelled_images_are_drawn(mode):
     env = gym.make("RewardSelection-Breakout-v0", budget=30, render_mode=mode, **SMALL)
     env.reset(seed=0)
     env.step(np.arange(30))
@@ -318,7 +323,7 @@ def test_the_first_labelled_pictures_are_drawn(mode):
     if mode == "ansi":
         assert "30 of" in drawn
         assert "DDDDD" in drawn  # bricks
-        assert drawn.count("A") >= 6  # a paddle in each picture
+        assert drawn.count("A") >= 6  # a paddle in each image
     else:
         assert drawn.ndim == 3
         assert drawn.std() > 0
@@ -329,11 +334,11 @@ def test_options_that_make_no_sense():
         selectenv.make_problem("Breakout", scale="huge")
     with pytest.raises(OptionError, match="only one"):
         selectenv.make_problem("Breakout", scale="paper", dataset_size=10)
-    with pytest.raises(OptionError, match="only one"):
+    with pytest.raises(OptionError, match="in tabular worlds give dataset_size itself"):
         selectenv.make_problem("Tree", scale="paper")
     with pytest.raises(OptionError, match='its evaluator is "rollout"'):
         selectenv.make_problem("Breakout", evaluator="exact", **SMALL)
-    with pytest.raises(DatasetError, match="no pictures of Breakout"):
+    with pytest.raises(DatasetError, match="no images of Breakout"):
         selectenv.make_problem("Breakout", dataset=selectenv.from_arrays([0], [0], [0], [True], [1.0]))
     with pytest.raises(UnknownNameError, match="Did you mean 'sticky'"):
         selectenv.make_problem("Breakout", stiky=0.0)
@@ -381,4 +386,4 @@ def test_files_beyond_two_gibibytes_can_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAPPED_BYTES", 0)
     back = datasets.load(datasets.save(data, tmp_path / "data.npz"))
     assert back.fingerprint == data.fingerprint
-    assert isinstance(back.pictures.words.base, np.memmap)
+    assert isinstance(back.images.words.base, np.memmap)

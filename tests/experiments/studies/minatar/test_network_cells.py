@@ -24,6 +24,7 @@ from experiments.studies.minatar.network_cells import (
 )
 from selectenv.datasets import minatar_collection as play
 from selectenv.domains.minatar.games import GAMES
+from selectenv.learners import IqlLearner
 
 STUDIES = {name: study for name, study in find_studies().items() if study.cpu_hours is not None}
 
@@ -37,7 +38,7 @@ def small(cell, updates=3):
             settings[name] = {**tiny, "dataset_size": 2_400, "rollouts": 2}
     settings["problem"]["updates"] = updates
     if "search" in settings:
-        settings["search"] = {**settings["search"], "m": 2}
+        settings["search"] = {**settings["search"], "max_evaluations": 2}
     return replace(cell, settings=settings)
 
 
@@ -119,17 +120,17 @@ def test_cells_of_a_game(game, tmp_path):
     assert list((tmp_path / "training").glob("*")) == []
 
 
-def test_closed_loops_refit_and_are_scored_on_the_way(monkeypatch):
+def test_closed_loops_refit_and_are_scored_at_every_budget(monkeypatch):
     runs = []
     monkeypatch.setattr(networks, "OPTIONS", {})
     cell = small(network_cell("Breakout", "guided", 0, "laptop", **CLOSED["laptop"]))
-    train = networks.PictureLearner._valued
+    train = IqlLearner.train
 
-    def counted(self, *arguments):
+    def counted(self, *arguments, **options):
         runs.append(1)
-        return train(self, *arguments)
+        return train(self, *arguments, **options)
 
-    monkeypatch.setattr(networks.PictureLearner, "_valued", counted)
+    monkeypatch.setattr(IqlLearner, "train", counted)
     records = run_network_cell(cell)
     assert [record["labels"] for record in records] == ["15 %", "30 %", "45 %", "60 %"]
     sizes = [record["size"] for record in records]
@@ -142,7 +143,7 @@ def test_a_search_counts_its_calls():
     (cell,) = (c for c in laptop(STUDIES["minatar-cost"]) if c.strategy == "best-of")
     assert training_runs(cell) == 4
     few = small(cell)
-    few.settings["search"]["m"] = 5
+    few.settings["search"]["max_evaluations"] = 5
     records = run_network_cell(few)
     assert [record["asked"] for record in records] == [2, 4]
     assert records[1]["return"] >= records[0]["return"]
@@ -156,15 +157,15 @@ def test_strategies_may_choose_with_the_table():
     assert {"exact", "return"} <= record.keys()
 
 
-def test_an_interrupted_cell_goes_on(tmp_path, monkeypatch):
+def test_an_interrupted_cell_resumes(tmp_path, monkeypatch):
     from selectenv.learners import training_run as training
 
     monkeypatch.setattr(training, "STRETCH", 2)
     monkeypatch.setattr(training, "CHECKPOINT_EVERY", 2)
     monkeypatch.setattr(networks, "STRETCH", 2)
     cell = small(network_cell("Breakout", "full labels", 0, "laptop"), updates=6)
-    calm = run_network_cell(cell)
-    assert [record["updates"] for record in calm[1:]] == [2, 4, 6]
+    undisturbed = run_network_cell(cell)
+    assert [record["updates"] for record in undisturbed[1:]] == [2, 4, 6]
     advance, done = training.IqlRun.advance, []
 
     def killed(self, chosen, before):
@@ -177,7 +178,7 @@ def test_an_interrupted_cell_goes_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run_network_cell(cell)
     assert len(list((tmp_path / "training" / cell.key).iterdir())) == 2
-    assert run_network_cell(cell) == calm
+    assert run_network_cell(cell) == undisturbed
     assert done == [0, 2, 2, 4]
 
 

@@ -6,7 +6,7 @@ import pytest
 import agents
 from agents.errors import SavedAgentError
 from agents.learned.selector import SHIPPED, selector_path
-from agents.learned.state_features import LARGE, WITHOUT_ENDS
+from agents.learned.state_features import LARGE, TERMINATION_FEATURES
 from experiments.engine.cell import Result
 from experiments.protocol.budgets import BUDGETS, WORLDS
 from experiments.studies import find_studies
@@ -53,7 +53,7 @@ def test_the_selectors_beat_their_rivals_in_worlds_they_never_saw(left):
 
 
 def test_gaps_are_those_of_the_records(results, left):
-    """The same figure, computed plainly."""
+    """The same number, computed directly from the records."""
     from experiments.analysis.best_known import best_return
 
     means = []
@@ -80,7 +80,7 @@ def test_findings_and_figures(results):
     assert len(cost_figure(runs_of(results)).axes) == 2
 
 
-def test_who_asks_nothing_chooses_anew_on_the_test_data(results):
+def test_strategies_without_evaluator_calls_choose_anew_on_the_test_data(results):
     for result in results:
         record = result.records[0]
         assert ("anew" in record) == (record["asked"] == 0)
@@ -112,7 +112,7 @@ def test_selectors_ship():
         for seed, name in enumerate(names):
             other = agents.make("learned", weights=name)
             assert other.card["seed"] == seed
-            assert other.card["without"] == (list(WITHOUT_ENDS) if "without" in name else [])
+            assert other.card["without"] == (list(TERMINATION_FEATURES) if "without" in name else [])
             assert other.card["settings"]["padding"] == LARGE  # larger worlds are larger
     assert selector_path(SHIPPED).stat().st_size < 100_000
     with pytest.raises(SavedAgentError, match="Did you mean 'seed-1'"):

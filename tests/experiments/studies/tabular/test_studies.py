@@ -208,7 +208,7 @@ def test_combinations_cover_every_set():
 
 def test_names_of_evolution_strategies():
     agent = make_agent("es-8x15")
-    assert (agent.k, agent.m) == (8, 15)
+    assert (agent.iterations, agent.population) == (8, 15)
     assert BUDGETS["Tree"] == (3, 9, 15, 21, 27)
 
 

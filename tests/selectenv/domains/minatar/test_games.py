@@ -25,7 +25,7 @@ def rollout(games, steps, seed=0):
     seen = []
     for _ in range(steps):
         moves = games.step(rng.integers(games.world.n_actions, size=len(games)))
-        seen.append((moves.entered.copy(), moves.reward, moves.terminated, moves.truncated, games.pictures.copy()))
+        seen.append((moves.entered.copy(), moves.reward, moves.terminated, moves.truncated, games.images.copy()))
     return [np.stack(column) for column in zip(*seen, strict=True)]
 
 
@@ -37,8 +37,8 @@ def test_the_games_are_those_of_minatar(name):
     assert ACTIONS[name] == tuple(game.minimal_action_set())
     assert (game.sticky_action_prob, world.ramping, world.horizon) == (0.1, True, 5_000)
     games = Games(world, stream_keys(3, 0))
-    assert games.pictures.dtype == np.bool_
-    assert games.pictures.shape == (3, *world.shape)
+    assert games.images.dtype == np.bool_
+    assert games.images.shape == (3, *world.shape)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -70,13 +70,13 @@ def test_a_game_does_not_know_its_neighbours(name):
 def test_a_reset_forgets_the_last_action():
     """With sticky actions only, every action repeats the one before: the first of an episode is always 'stay'."""
     games = Games(MinAtarWorld("Breakout", sticky=1.0, horizon=3), stream_keys(1, 0))
-    paddle = games.pictures[0, 9, :, 0].argmax()
+    paddle = games.images[0, 9, :, 0].argmax()
     games._games[0].last_action = 1  # as if left by an episode before
     games._games[0].reset()
     games.begin(stream_keys(1, 0))
     for _ in range(7):  # over the horizon, twice
         games.step(np.array([1]))
-        assert games.pictures[0, 9, :, 0].argmax() == paddle
+        assert games.images[0, 9, :, 0].argmax() == paddle
 
 
 def test_episodes_are_cut_not_ended_by_the_clock():
@@ -100,8 +100,8 @@ def test_a_lost_ball_ends_an_episode_and_the_next_one_is_shown():
             break
     assert moves.terminated[0]
     assert moves.entered[0, 9, :, 1].any()  # the ball is on the ground
-    assert games.pictures[0, 3, :, 1].any()  # and back where games begin
-    assert not games.pictures[0, 9, :, 1].any()
+    assert games.images[0, 3, :, 1].any()  # and back where games begin
+    assert not games.images[0, 9, :, 1].any()
 
 
 def test_six_divers_brought_home_leave_none():
@@ -172,7 +172,7 @@ def test_every_game_ships_an_expert_with_its_card(name):
     assert card["return"] >= {"Breakout": 10, "Freeway": 50, "Seaquest": 10, "Asterix": 15}[name]
     assert card["curve"][-1][0] == card["steps_trained"]
     assert card["command"].startswith(f"selectenv train-expert {name} ")
-    pictures = Games(WORLDS[name], stream_keys(4, 0)).pictures
+    pictures = Games(WORLDS[name], stream_keys(4, 0)).images
     assert expert.actions(pictures).shape == (4,)
 
 

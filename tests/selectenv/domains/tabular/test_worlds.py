@@ -8,7 +8,8 @@ import selectenv
 from selectenv.domains import layout
 from selectenv.domains import tabular as domains
 from selectenv.errors import SelectEnvError, UnknownStateError, WorldError
-from selectenv.evaluation.evaluator import ExactReturns
+from selectenv.evaluation import ExactReturns
+from selectenv.policies import PolicyList, TablePolicy
 from tests.selectenv import twins
 
 WORLDS = {name: row.make() for name, row in selectenv.TABULAR.items()}
@@ -23,7 +24,7 @@ PUBLISHED = {  # states, actions, horizon, start states, return of the optimal p
 
 
 def exact_return(world, policy):
-    return ExactReturns(world).returns(policy[None, :, :, None], 1.0)[0, 0]
+    return ExactReturns(world).returns(PolicyList([TablePolicy(policy)]), 1.0)[0]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -149,9 +149,9 @@ def test_updates_are_those_of_plain_pytorch(game):
     """Five updates of implicit Q-learning written with autograd, and ours, from the same weights and batches."""
     torch.manual_seed(1)
     data = selectenv.make_problem(game, **GAME).dataset
-    setting, channels = Settings(batch=64), data.pictures.shape[2]
+    setting, channels = Settings(batch=64), data.images.shape[2]
     plain = TorchIql(channels, data.n_actions, setting)
-    patches = find_patches(data.pictures.words, data.pictures.shape)
+    patches = find_patches(data.images.words, data.images.shape)
     run = IqlRun(ordinary(data), patches, channels, data.n_actions, 0.99, setting, np.random.default_rng(0))
     theirs = [plain.first, plain.second, plain.value, *plain.targets]
     for network, other in zip(run.networks.values(), theirs, strict=True):
@@ -174,7 +174,7 @@ def test_cloning_is_cross_entropy():
     data = selectenv.make_problem("Asterix", **GAME).dataset
     network = SmallCnn(4, data.n_actions)
     optimiser = torch.optim.Adam(network.parameters(), 1e-3)
-    patches = find_patches(data.pictures.words, data.pictures.shape)
+    patches = find_patches(data.images.words, data.images.shape)
     everything = Transitions(data.state, data.action, data.next_state, np.zeros(len(data), np.float32))
     run = CloningRun(everything, patches, 4, data.n_actions, Settings(batch=32), np.random.default_rng(0))
     copy_weights(network, run.logits)

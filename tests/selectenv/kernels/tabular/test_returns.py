@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selectenv.evaluation.evaluator import ExactReturns, RolloutReturns
+from selectenv.evaluation import ExactReturns, RolloutReturns
 from selectenv.kernels.tabular.returns import expected_visits
+from selectenv.policies import PolicyList, TablePolicies, TablePolicy
 from tests.selectenv import twins
 
 
@@ -20,7 +21,8 @@ def random_policies(world, seed, count):
 def test_exact_returns_agree_with_the_numpy_twin(world, seed, discount):
     p, r, _ = twins.dense_world(world)
     policies = random_policies(world, seed, 3)
-    found = ExactReturns(world).returns(np.ascontiguousarray(np.moveaxis(policies, 0, -1)[None]), discount)[0]
+    lanes = TablePolicies(np.ascontiguousarray(np.moveaxis(policies, 0, -1)[None]), 3)
+    found = ExactReturns(world).returns(lanes, discount)
     expected = [twins.expected_return(p, r, policy, world.start, world.horizon, discount) for policy in policies]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -30,14 +32,14 @@ def test_forward_visits_price_the_same_return(world, seed, discount):
     _, r, _ = twins.dense_world(world)
     policy = random_policies(world, seed, 1)[0]
     visits = expected_visits(world.model, policy, world.start, world.horizon, discount)
-    backwards = ExactReturns(world).returns(policy[None, :, :, None], discount)[0, 0]
+    backwards = ExactReturns(world).returns(PolicyList([TablePolicy(policy)]), discount)[0]
     np.testing.assert_allclose((visits[:, None] * policy * r).sum(), backwards, atol=1e-12)
 
 
 @given(twins.worlds, st.integers(0, 100), st.sampled_from([1.0, 0.9]))
 def test_exact_returns_lie_within_four_standard_errors_of_rollouts(world, seed, discount):
     policy = random_policies(world, seed, 1)[0]
-    exact = ExactReturns(world).returns(policy[None, :, :, None], discount)[0, 0]
-    returns, lengths = RolloutReturns(world, 4000, seed).episode_returns(policy, discount)
+    exact = ExactReturns(world).returns(PolicyList([TablePolicy(policy)]), discount)[0]
+    returns, lengths = RolloutReturns(world, 4000, seed).episode_returns(TablePolicy(policy), discount)
     assert abs(returns.mean() - exact) <= 4 * returns.std() / np.sqrt(len(returns)) + 1e-9
     assert 1 <= lengths.min() <= lengths.max() <= world.horizon
