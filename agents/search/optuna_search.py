@@ -163,7 +163,7 @@ class OptunaSearch(SearchAgent):
 def _settings_of(problem: SelectionProblem) -> dict[str, Any]:
     """Return the settings of a problem's learner, under the names that the seeds of committed results derive from."""
     found = {name: value for name, value in vars(problem.learner).items() if isinstance(value, str | int | float)}
-    if found["rule"] in ("uds", "adapted"):
+    if found.get("rule") in ("uds", "adapted"):
         found["adapted"] = found.pop("rule") == "adapted"
     if "impute" in found:
         found["impute"] = imputed_reward(found["impute"], problem.dataset, problem.dataset.all_rewards)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from selectenv.learners.imputation import imputed_reward
 
 import selectenv
 from selectenv.errors import (
@@ -22,6 +21,7 @@ from selectenv.errors import (
     WorldError,
 )
 from selectenv.learners import SampledLearner
+from selectenv.learners.imputed_reward import imputed_reward
 from selectenv.policies import TablePolicy, UniformPolicy
 from selectenv.problem import CACHE_SIZE, SelectionProblem
 from tests.selectenv import twins
@@ -425,7 +425,7 @@ def test_numpy_numbers_are_numbers():
 def test_invalid_policies_are_refused_and_not_counted(table):
     evaluator = selectenv.make_problem("Graph", dataset_size=100).evaluator
     for policy in (table, TablePolicy(table)):
-        with pytest.raises(PolicyError, match="(?i)polic"):
+        with pytest.raises(PolicyError, match=r"(?i)polic"):
             evaluator.evaluate(policy)
     assert evaluator.calls == 0
 

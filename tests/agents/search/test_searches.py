@@ -96,10 +96,16 @@ def test_bounds_hold_for_every_set_below_them(world, learner, unseen, seed):
     assert bound(possible) <= bound(np.ones_like(possible)) + 1e-9
 
 
-@pytest.mark.parametrize(("world", "budgets"), [
-    ("Graph", range(1, 16)), ("FrozenLake", range(1, 12)), ("Tree", [3, 9]), ("TwoRooms", [1, 5, 45]),
-    ("TwoRoomsTrap", [4, 39]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("world", "budgets"),
+    [
+        ("Graph", range(1, 16)),
+        ("FrozenLake", range(1, 12)),
+        ("Tree", [3, 9]),
+        ("TwoRooms", [1, 5, 45]),
+        ("TwoRoomsTrap", [4, 39]),
+    ],
+)
 def test_exact_certifies(world, budgets):
     problem = selectenv.make_problem(world)
     for budget in budgets:
@@ -329,14 +335,23 @@ def test_invalid_optuna_storages_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("es", {"iterations": 0}), ("es", {"population": 0}), ("es", {"population": 2.5}), ("es", {"form": "atari"}), ("beam", {"width": 0}),
-        ("swap-search", {"max_evaluations": 0}), ("brute-force", {"max_evaluations": 0}), ("exact", {"seconds": 0}),
+        ("es", {"iterations": 0}),
+        ("es", {"population": 0}),
+        ("es", {"population": 2.5}),
+        ("es", {"form": "atari"}),
+        ("beam", {"width": 0}),
+        ("swap-search", {"max_evaluations": 0}),
+        ("brute-force", {"max_evaluations": 0}),
+        ("exact", {"seconds": 0}),
         ("exact", {"max_evaluations": 0}),
-        ("brute-force", {"stop_at_best_possible": "no"}), ("reduced-brute-force", {"sizes": "x"}),
-        ("optuna", {"max_evaluations": 0}), ("optuna", {"sampler": 3}),
-        ("optuna", {"mode": "x"}), ("optuna", {"batch": True}),
+        ("brute-force", {"stop_at_best_possible": "no"}),
+        ("reduced-brute-force", {"sizes": "x"}),
+        ("optuna", {"max_evaluations": 0}),
+        ("optuna", {"sampler": 3}),
+        ("optuna", {"mode": "x"}),
+        ("optuna", {"batch": True}),
     ],
-)  # fmt: skip
+)
 def test_options_out_of_range(name, options):
     with pytest.raises(OptionError):
         agents.make(name, **options)
