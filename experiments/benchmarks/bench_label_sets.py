@@ -66,10 +66,18 @@ def bench_label_sets() -> dict[str, float]:
         steps = 1 if world.model.acyclic else world.horizon
         share = steps * len(world.chain.successor) / (rate * evaluate)
         rows.append(
-            (name, problem.n_states, f"{speeds[name]:,.0f}", f"{floor:,}", f"{speeds[name] / floor:.1f}",
-             f"{speeds[name] * RELEASED_SECONDS[name]:,.0f}", f"{1e6 * learn:.2f}", f"{1e6 * evaluate:.2f}",
-             f"{100 * share:.0f} %")
-        )  # fmt: skip
+            (
+                name,
+                problem.n_states,
+                f"{speeds[name]:,.0f}",
+                f"{floor:,}",
+                f"{speeds[name] / floor:.1f}",
+                f"{speeds[name] * RELEASED_SECONDS[name]:,.0f}",
+                f"{1e6 * learn:.2f}",
+                f"{1e6 * evaluate:.2f}",
+                f"{100 * share:.0f} %",
+            )
+        )
     print(f"Label sets per second, half of the states labelled, UDS exact, {thread_count()} threads\n")
     header = ("world", "states", "sets/s", "floor", "ratio", "x released", "learn us", "evaluate us", "of limit")
     print(table(header, rows))

@@ -54,11 +54,14 @@ def test_taxonomy(name):
     assert taxonomy.training in ("none", "batch", "iterative")
     assert taxonomy.evaluator in ("never", "training", "playing")
     published = {
-        "brute-force": ("open", "batch", "training"), "sequential-greedy": ("open", "iterative", "training"),
-        "es": ("open", "batch", "training"), "guided": ("closed", "none", "never"),
-        "visitation": ("open", "none", "never"), "visitation-on-policy": ("closed", "none", "never"),
+        "brute-force": ("open", "batch", "training"),
+        "sequential-greedy": ("open", "iterative", "training"),
+        "es": ("open", "batch", "training"),
+        "guided": ("closed", "none", "never"),
+        "visitation": ("open", "none", "never"),
+        "visitation-on-policy": ("closed", "none", "never"),
         "uniform": ("open", "none", "never"),
-    }  # fmt: skip
+    }
     if name in published:
         assert (taxonomy.test_loop, taxonomy.training, taxonomy.evaluator) == published[name]
 

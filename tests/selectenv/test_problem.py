@@ -116,9 +116,13 @@ def test_performance_agrees_with_numpy_from_end_to_end(world, seed, learner):
     expected = []
     for mask in masks:
         _, _, policy = twins.learn(
-            *twins.dense_data(data), mask & data.labelable, 0.9, adapted=learner == "adapted",
-            behaviour=data.action_frequencies, sweeps=400,
-        )  # fmt: skip
+            *twins.dense_data(data),
+            mask & data.labelable,
+            0.9,
+            adapted=learner == "adapted",
+            behaviour=data.action_frequencies,
+            sweeps=400,
+        )
         expected.append(twins.expected_return(p, r, policy, world.start, world.horizon))
     np.testing.assert_allclose(problem.performance_many(masks), expected, atol=1e-9)
 
@@ -403,11 +407,24 @@ def test_invalid_options_are_refused(options, error, message):
 @pytest.mark.parametrize(
     "options",
     [
-        {"gamma": "x"}, {"gamma": None}, {"passes": "x"}, {"passes": 2.5}, {"discount": "x"}, {"impute": None},
-        {"impute": [1]}, {"expert_share": "x"}, {"learner_seed": "x"}, {"dataset_seed": None}, {"dataset_seed": 1.5},
-        {"evaluation_seed": None}, {"mixture": ""}, {"dataset": None}, {"dataset": 12345}, {"dataset": True},
+        {"gamma": "x"},
+        {"gamma": None},
+        {"passes": "x"},
+        {"passes": 2.5},
+        {"discount": "x"},
+        {"impute": None},
+        {"impute": [1]},
+        {"expert_share": "x"},
+        {"learner_seed": "x"},
+        {"dataset_seed": None},
+        {"dataset_seed": 1.5},
+        {"evaluation_seed": None},
+        {"mixture": ""},
+        {"dataset": None},
+        {"dataset": 12345},
+        {"dataset": True},
     ],
-)  # fmt: skip
+)
 def test_options_of_the_wrong_type(options):
     with pytest.raises((OptionError, DatasetError)):
         selectenv.make_problem("Graph", **{"dataset_size": 100} | options if "dataset" not in options else options)

@@ -25,9 +25,17 @@ def random_world(seed: int, cyclic: bool = True):
     start[0] = 0.25
     start[rng.integers(0, n)] += 0.75
     return from_outcomes(
-        f"random-{seed}", state=state, action=action, probability=probability, next_state=next_state, reward=reward,
-        terminated=terminated, start=start, horizon=int(rng.integers(1, 12)), n_actions=actions,
-    )  # fmt: skip
+        f"random-{seed}",
+        state=state,
+        action=action,
+        probability=probability,
+        next_state=next_state,
+        reward=reward,
+        terminated=terminated,
+        start=start,
+        horizon=int(rng.integers(1, 12)),
+        n_actions=actions,
+    )
 
 
 worlds = st.builds(random_world, st.integers(0, 10_000), st.booleans())
@@ -53,9 +61,14 @@ def dense_world(world):
 
 def dense_data(dataset):
     return dense(
-        dataset.n_states, dataset.n_actions, dataset.state, dataset.action, dataset.next_state,
-        np.ones(len(dataset)), dataset.hidden_reward,
-    )  # fmt: skip
+        dataset.n_states,
+        dataset.n_actions,
+        dataset.state,
+        dataset.action,
+        dataset.next_state,
+        np.ones(len(dataset)),
+        dataset.hidden_reward,
+    )
 
 
 def learn(p, r, seen, label, gamma, impute=0.0, adapted=False, exclude=False, behaviour=None, sweeps=3000):

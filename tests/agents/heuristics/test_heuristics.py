@@ -160,9 +160,16 @@ def test_terminal_proceeds_backwards_from_termination():
     assert episode.performance == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("world", "labels", "at_least"), [
-    ("TwoRooms", 5, 1.0), ("TwoRoomsTrap", 4, 1.0), ("FrozenLake", 2, 0.74), ("Tree", 3, 15.5), ("CliffWalk", 3, -100),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("world", "labels", "at_least"),
+    [
+        ("TwoRooms", 5, 1.0),
+        ("TwoRoomsTrap", 4, 1.0),
+        ("FrozenLake", 2, 0.74),
+        ("Tree", 3, 15.5),
+        ("CliffWalk", 3, -100),
+    ],
+)
 def test_terminal_guided_at_the_smallest_budgets(world, labels, at_least):
     env = gym.make(selectenv.env_id(world), budget=labels)
     assert agents.play(env, agents.make("terminal-guided")).performance >= at_least - 1e-9
@@ -209,11 +216,16 @@ def test_adaptive_mixture_plays_only_the_environment_that_it_was_trained_on():
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("guided", {"decay": "steep"}), ("guided", {"temperature": 0}), ("guided", {"temperature": float("inf")}),
-        ("guided", {"fixtime": 1.5}), ("terminal-guided", {"floor": 0}), ("adaptive-mixture", {"scale": 0}),
-        ("adaptive-mixture", {"exploit": "x"}), ("adaptive-mixture", {"explore": "x"}),
+        ("guided", {"decay": "steep"}),
+        ("guided", {"temperature": 0}),
+        ("guided", {"temperature": float("inf")}),
+        ("guided", {"fixtime": 1.5}),
+        ("terminal-guided", {"floor": 0}),
+        ("adaptive-mixture", {"scale": 0}),
+        ("adaptive-mixture", {"exploit": "x"}),
+        ("adaptive-mixture", {"explore": "x"}),
     ],
-)  # fmt: skip
+)
 def test_options_out_of_range(name, options):
     with pytest.raises(OptionError):
         agents.make(name, **options)

@@ -211,9 +211,16 @@ def test_the_cache_tells_experts_apart_and_keeps_to_its_folder(tmp_path, monkeyp
     found = []
     for action in (0, 1):
         world = selectenv.from_outcomes(
-            "../../escaped", state=[0, 0], action=[0, 1], probability=[1, 1], next_state=[0, 0], reward=[0, 1],
-            terminated=[True, True], start=[1.0], expert={0: [action]},
-        )  # fmt: skip
+            "../../escaped",
+            state=[0, 0],
+            action=[0, 1],
+            probability=[1, 1],
+            next_state=[0, 0],
+            reward=[0, 1],
+            terminated=[True, True],
+            start=[1.0],
+            expert={0: [action]},
+        )
         found.append(
             selectenv.make_problem(world, expert_share=1.0, dataset_size=50).dataset.action_frequencies.tolist()
         )
@@ -234,9 +241,11 @@ def test_platform_cache_folders(monkeypatch, tmp_path):
 
 
 OWN = {
-    "states": ["a", "b", "a", "c"], "actions": [0, 1, 1, 0], "next_states": ["b", "end", "c", "a"],
+    "states": ["a", "b", "a", "c"],
+    "actions": [0, 1, 1, 0],
+    "next_states": ["b", "end", "c", "a"],
     "ends": [False, True, False, False],
-}  # fmt: skip
+}
 
 
 def test_own_arrays_with_string_ids():

@@ -41,5 +41,8 @@ def test_messages_go_to_stderr(capsys):
 
 def test_durations():
     assert [seconds(value) for value in (0.2, 30, 600, 3 * 86_400)] == [
-        "less than a second", "about 30 seconds", "about 10 minutes", "about 3 days"
-    ]  # fmt: skip
+        "less than a second",
+        "about 30 seconds",
+        "about 10 minutes",
+        "about 3 days",
+    ]

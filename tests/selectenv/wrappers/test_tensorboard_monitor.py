@@ -46,8 +46,9 @@ def test_everything_promised_is_there(tmp_path):
     assert [image.step for image in images] == [1, 3]
     assert images[0].encoded_image_string[:4] == b"\x89PNG"
     assert sorted(path.name for path in (tmp_path / "env-0").iterdir() if path.is_dir()) == [
-        "episode-000001", "episode-000003",
-    ]  # fmt: skip
+        "episode-000001",
+        "episode-000003",
+    ]
 
 
 def test_performance_against_labels(tmp_path):

@@ -35,9 +35,13 @@ def run(study, seeds, only=lambda cell: True):
 
 def test_there_is_a_study_for_every_published_table():
     assert set(STUDIES) == {
-        "breakout-heuristics", "breakout-trained", "breakout-rewards", "breakout-behaviour-uds",
-        "breakout-behaviour-adapted", "breakout-coverage",
-    }  # fmt: skip
+        "breakout-heuristics",
+        "breakout-trained",
+        "breakout-rewards",
+        "breakout-behaviour-uds",
+        "breakout-behaviour-adapted",
+        "breakout-coverage",
+    }
     assert all(study.solvers == ("exact",) for study in STUDIES.values())
 
 
@@ -84,8 +88,13 @@ def test_trained_scores_on_its_own_and_on_fresh_episodes():
 def test_evolution_is_among_the_searches():
     cells = STUDIES["breakout-trained"].cells(1, "exact")
     assert {cell.settings["share"] for cell in cells if cell.strategy == "es-1000"} == {
-        0.15, 0.30, 0.45, 0.60, 0.75, 0.90,
-    }  # fmt: skip
+        0.15,
+        0.30,
+        0.45,
+        0.60,
+        0.75,
+        0.90,
+    }
 
 
 def test_rewards_inside_the_selected_sets():

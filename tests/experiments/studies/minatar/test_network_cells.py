@@ -58,11 +58,14 @@ def made_up(cell, value=5.0):
     rng = np.random.default_rng(int(cell.key, 16) % 2**32)
     records = [
         {
-            "labels": "" if share is None else networks.percent(share), "return": value + rng.normal(), "states": 9,
-            "asked": 8 if "search" in cell.settings else 0, "exact": value + rng.normal(),
+            "labels": "" if share is None else networks.percent(share),
+            "return": value + rng.normal(),
+            "states": 9,
+            "asked": 8 if "search" in cell.settings else 0,
+            "exact": value + rng.normal(),
         }
         for share in shares
-    ]  # fmt: skip
+    ]
     if cell.strategy in REFERENCES:
         records += [{"updates": u, "curve": value * u / 1000} for u in (500, 1000)]
     return Result(cell, records, 1.0)
@@ -80,9 +83,15 @@ def test_the_four_studies():
 
 
 def test_studies_share_their_cells():
-    heuristics, trained, cost, both = ({cell.key for cell in laptop(STUDIES[name], 3)} for name in (
-        "minatar-heuristics", "minatar-trained", "minatar-cost", "breakout-iql",
-    ))  # fmt: skip
+    heuristics, trained, cost, both = (
+        {cell.key for cell in laptop(STUDIES[name], 3)}
+        for name in (
+            "minatar-heuristics",
+            "minatar-trained",
+            "minatar-cost",
+            "breakout-iql",
+        )
+    )
     guided = {cell.key for cell in laptop(STUDIES["minatar-trained"], 3) if cell.strategy == "guided"}
     assert guided <= heuristics & trained
     assert len(cost & heuristics) == 15

@@ -42,9 +42,21 @@ def results(tmp_path_factory):
 
 def test_fourteen_tabular_studies_are_found():
     assert set(STUDIES) == {
-        "heuristics-uds", "heuristics-adapted", "trained-uds", "trained-adapted", "es-iterations", "es-population",
-        "initial-sample", "schedules", "combinations", "cost", "patterns", "behaviour", "imputation", "learned",
-    }  # fmt: skip
+        "heuristics-uds",
+        "heuristics-adapted",
+        "trained-uds",
+        "trained-adapted",
+        "es-iterations",
+        "es-population",
+        "initial-sample",
+        "schedules",
+        "combinations",
+        "cost",
+        "patterns",
+        "behaviour",
+        "imputation",
+        "learned",
+    }
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -89,9 +89,14 @@ def test_padding_changes_nothing(seed):
     options = {"dataset_size": 1_500, "cache": False, "expert": "optimal"}
     small = selectenv.make_problem(world, **options)
     data = selectenv.from_arrays(
-        padded.ids[small.dataset.state], small.dataset.action, padded.ids[small.dataset.next_state],
-        small.dataset.terminated, small.dataset.hidden_reward, truncated=small.dataset.truncated, world=padded,
-    )  # fmt: skip
+        padded.ids[small.dataset.state],
+        small.dataset.action,
+        padded.ids[small.dataset.next_state],
+        small.dataset.terminated,
+        small.dataset.hidden_reward,
+        truncated=small.dataset.truncated,
+        world=padded,
+    )
     large = selectenv.make_problem(padded, dataset=data)
     masks = rng.random((5, world.n_states)) < 0.5
     wide = np.concatenate([masks, rng.random((5, 64 - world.n_states)) < 0.5], axis=1)

@@ -150,9 +150,15 @@ def test_an_environment_without_a_table_is_refused():
 
 
 GOOD = {
-    "state": [0, 0, 1], "action": [0, 0, 0], "probability": [0.5, 0.5, 1.0], "next_state": [0, 1, 9],
-    "reward": [0.0, 1.0, 2.0], "terminated": [False, False, True], "start": [1.0, 0.0], "horizon": 5,
-}  # fmt: skip
+    "state": [0, 0, 1],
+    "action": [0, 0, 0],
+    "probability": [0.5, 0.5, 1.0],
+    "next_state": [0, 1, 9],
+    "reward": [0.0, 1.0, 2.0],
+    "terminated": [False, False, True],
+    "start": [1.0, 0.0],
+    "horizon": 5,
+}
 
 
 def test_own_world():
@@ -171,9 +177,15 @@ def test_a_long_corridor_and_a_deep_tree():
     n = 20_000
     cells = np.arange(n)
     world = selectenv.from_outcomes(
-        "corridor", state=cells, action=cells * 0, probability=np.ones(n), next_state=cells + 1, reward=cells * 0.0,
-        terminated=cells == n - 1, start=cells == 0,
-    )  # fmt: skip
+        "corridor",
+        state=cells,
+        action=cells * 0,
+        probability=np.ones(n),
+        next_state=cells + 1,
+        reward=cells * 0.0,
+        terminated=cells == n - 1,
+        start=cells == 0,
+    )
     assert (world.n_states, world.horizon) == (n, n)
     assert domains.tree(14).n_states == 2**14 - 1
 
@@ -184,10 +196,18 @@ def test_no_map_by_chance():
 
 
 def test_unreachable_states_are_left_out():
-    world = selectenv.from_outcomes("own", **GOOD | {
-        "state": [0, 0, 1, 7], "action": [0] * 4, "probability": [0.5, 0.5, 1, 1], "next_state": [0, 1, 0, 0],
-        "reward": [0.0] * 4, "terminated": [False, False, True, False],
-    })  # fmt: skip
+    world = selectenv.from_outcomes(
+        "own",
+        **GOOD
+        | {
+            "state": [0, 0, 1, 7],
+            "action": [0] * 4,
+            "probability": [0.5, 0.5, 1, 1],
+            "next_state": [0, 1, 0, 0],
+            "reward": [0.0] * 4,
+            "terminated": [False, False, True, False],
+        },
+    )
     assert world.ids.tolist() == [0, 1]
 
 

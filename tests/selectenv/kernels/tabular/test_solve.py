@@ -89,9 +89,16 @@ def test_ties_do_not_depend_on_the_size_of_the_model(n, reward, gamma):
 def test_ties_survive_large_rewards(large):
     """Two mirror-image ways to the same reward stay a tie whatever its size."""
     world = twins.from_outcomes(
-        "mirror", state=[0, 0, 1, 1, 2, 2], action=[0, 1] * 3, probability=np.ones(6), next_state=[1, 2, 0, 0, 0, 0],
-        reward=[0, 0, large / 3, 0, large / 3, 0], terminated=[0, 0, 1, 0, 1, 0], start=[1.0, 0, 0], horizon=9,
-    )  # fmt: skip
+        "mirror",
+        state=[0, 0, 1, 1, 2, 2],
+        action=[0, 1] * 3,
+        probability=np.ones(6),
+        next_state=[1, 2, 0, 0, 0, 0],
+        reward=[0, 0, large / 3, 0, large / 3, 0],
+        terminated=[0, 0, 1, 0, 1, 0],
+        start=[1.0, 0, 0],
+        horizon=9,
+    )
     data = data_of(world, 0, size=2000)
     learned = ExactLearner().fit(data, data.all_rewards, np.ones(3, bool))
     np.testing.assert_array_equal(learned.table[0], [0.5, 0.5])
