@@ -18,4 +18,4 @@ def rows(results: list[Result]) -> list[Row]:
     return behaviour_rows(results, LEARNER)
 
 
-STUDY = Study(NAME, __doc__, cells, run_behaviour, rows, 10, place=23, solvers=("exact",))
+STUDY = Study(NAME, __doc__, cells, run_behaviour, rows, 10, place=23, solvers=("exact",), cells_per_task=1)

@@ -99,4 +99,6 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return {"Coverage of Breakout's data": figure}
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, 3, figures, place=25, solvers=("exact",), findings=findings)
+STUDY = Study(
+    NAME, __doc__, cells, run_cell, rows, 3, figures, place=25, solvers=("exact",), findings=findings, cells_per_task=1
+)

@@ -51,4 +51,6 @@ def figures(results: list[Result]) -> dict[str, Any]:
     }
 
 
-STUDY = Study(NAME, __doc__, cells, run_game, rows, 10, figures, place=20, solvers=("exact",), findings=findings)
+STUDY = Study(
+    NAME, __doc__, cells, run_game, rows, 10, figures, place=20, solvers=("exact",), findings=findings, cells_per_task=1
+)

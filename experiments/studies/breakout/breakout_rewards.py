@@ -80,4 +80,6 @@ def findings(rows: list[Row]) -> list[str]:
     return sentences
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, SETS, place=22, solvers=("exact",), findings=findings)
+STUDY = Study(
+    NAME, __doc__, cells, run_cell, rows, SETS, place=22, solvers=("exact",), findings=findings, cells_per_task=1
+)

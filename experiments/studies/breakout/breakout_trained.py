@@ -104,4 +104,16 @@ def figures(results: list[Result]) -> dict[str, Any]:
     }
 
 
-STUDY = Study(NAME, __doc__, cells, run_cell, rows, SEEDS, figures, place=21, solvers=("exact",), findings=findings)
+STUDY = Study(
+    NAME,
+    __doc__,
+    cells,
+    run_cell,
+    rows,
+    SEEDS,
+    figures,
+    place=21,
+    solvers=("exact",),
+    findings=findings,
+    cells_per_task=1,
+)

@@ -244,5 +244,6 @@ def network_study(
         solvers=("exact",),
         findings=findings,
         scales=("laptop",),
+        cells_per_task=1,
         cpu_hours=cpu_hours,
     )

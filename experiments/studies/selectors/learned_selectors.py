@@ -224,5 +224,15 @@ def _curves_figure(runs: Runs, world: str) -> Any:
 
 
 STUDY = Study(
-    NAME, __doc__, cells, run_zero_shot, rows, SEEDS, figures, place=33, solvers=("exact",), findings=findings
+    NAME,
+    __doc__,
+    cells,
+    run_zero_shot,
+    rows,
+    SEEDS,
+    figures,
+    place=33,
+    solvers=("exact",),
+    findings=findings,
+    cells_per_task=1,
 )
