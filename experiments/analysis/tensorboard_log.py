@@ -1,30 +1,34 @@
 """Finished cells in TensorBoard: performance, gap and evaluator calls against labels, and the selection drawn."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.analysis.best_known import best_return
-from experiments.engine.cell import Result
-from experiments.engine.problems import problem
-from experiments.studies.game_episodes import game_problem
-from selectenv.domains.minatar.games import GAMES
+from experiments.engine.cell import Cell, Result
+from experiments.engine.problems import cell_problem
 from selectenv.io.event_log import EventLog, require_tensorboard
+from selectenv.problem import SelectionProblem
 from selectenv.rendering.selection import draw_figure
 
 
 class TensorBoardLog:
-    """Writes one run a cell under a folder."""
+    """Writes one run per cell under a directory."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, problem_of: Callable[[Cell], SelectionProblem] = cell_problem) -> None:
         """Write under ``folder``.
+
+        Args:
+            folder: the directory of TensorBoard.
+            problem_of: returns the problem of a cell, to draw what was labelled in it; see `Study.problem_of`.
 
         Raises:
             MissingExtraError: TensorBoard is not installed.
         """
         require_tensorboard()
-        self._folder = folder
+        self._folder, self._problem_of = folder, problem_of
 
     def log(self, result: Result) -> None:
         """Write the run of one cell."""
@@ -49,7 +53,7 @@ class TensorBoardLog:
             log.scalars(labels, metrics)
         drawn = [record for record in result.records if {"ids", "first"} & record.keys() and "labels" in record]
         if drawn:
-            task = game_problem(cell) if cell.world in GAMES else problem(cell.world, {"learner": learner})
+            task = self._problem_of(cell)
             ids = drawn[-1]["ids"] if "ids" in drawn[-1] else drawn[-1]["first"]
             labelled_at = np.zeros(task.n_states, np.int64)
             labelled_at[task.actions(ids)] = np.arange(1, len(ids) + 1)

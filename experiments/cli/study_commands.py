@@ -112,7 +112,6 @@ def _list(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     check_int("--jobs", options.jobs)
-    watch = TensorBoardLog(options.tensorboard).log if options.tensorboard else None
     with ResultsStore(options.results) as store:
         for study in _chosen(options.study):
             try:
@@ -135,7 +134,7 @@ def _run(options: argparse.Namespace) -> None:
                     jobs=options.jobs,
                     cluster=options.cluster,
                     title=study.name,
-                    watch=watch,
+                    watch=TensorBoardLog(options.tensorboard, study.problem_of).log if options.tensorboard else None,
                 )
             except (MissingExtraError, OptionError) as error:
                 if options.study != "all":

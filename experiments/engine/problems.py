@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import selectenv
+from experiments.engine.cell import Cell
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, IntArray
 
@@ -27,6 +28,12 @@ def problem(world: str, options: dict[str, Any] | None = None) -> SelectionProbl
 def large_problem(world: str, options: dict[str, Any]) -> SelectionProblem:
     """Return a problem with call counts of its own, for data of up to a million transitions, which are kept on disk."""
     return _large(world, _key(options)).with_calls()
+
+
+def cell_problem(cell: Cell) -> SelectionProblem:
+    """Return the problem of a cell in a tabular world, whose states are the same for all data."""
+    settings = cell.settings
+    return problem(cell.world, {"learner": settings.get("problem", settings).get("learner", "uds")})
 
 
 def _key(options: dict[str, Any]) -> str:

@@ -6,7 +6,9 @@ from typing import Any
 
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
+from experiments.engine.problems import cell_problem
 from experiments.engine.runner import CELLS_PER_TASK, RunCell
+from selectenv.problem import SelectionProblem
 
 
 def no_figures(results: list[Result]) -> dict[str, Any]:
@@ -41,6 +43,8 @@ class Study:
     """What the rows say, in sentences for the top of the report."""
     scales: tuple[str, ...] | None = None
     """Scales of its cells that are run unless another one is asked for; all of them if left out."""
+    problem_of: Callable[[Cell], SelectionProblem] = cell_problem
+    """The problem of a cell, to draw what was labelled in it."""
     cells_per_task: int = CELLS_PER_TASK
     """Cells that are sent to a worker together; 1 where a cell takes minutes, so that little is lost."""
     cpu_hours: Callable[[list[Cell]], float] | None = None

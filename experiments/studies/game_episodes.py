@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,12 @@ import numpy as np
 import agents
 from experiments.analysis.comparison import metrics_by_cell
 from experiments.analysis.figures import new_figure
+from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import large_problem, prefix_masks
+from experiments.engine.runner import RunCell
+from experiments.engine.study import Study
 from experiments.protocol.budgets import percent
 from selectenv.budget import number_of_labels
 from selectenv.domains.minatar.experts import FOLDER, SHIPPED
@@ -80,6 +83,30 @@ def _mark(path: Path) -> str:
 def game_problem(cell: Cell, **more: Any) -> SelectionProblem:
     """Return the problem of a cell; the seed of the data defaults to that of the cell."""
     return large_problem(cell.world, {"dataset_seed": cell.seed, **cell.settings.get("problem", {}), **more})
+
+
+def game_study(
+    name: str,
+    question: str | None,
+    cells: Callable[[int, str], list[Cell]],
+    run_cell: RunCell,
+    rows: Callable[[list[Result]], list[Row]],
+    seeds: int,
+    **more: Any,
+) -> Study:
+    """Return a study of games: every cell is a task of its own, and its data are kept on disk."""
+    return Study(
+        name,
+        question or "",
+        cells,
+        run_cell,
+        rows,
+        seeds,
+        solvers=("exact",),
+        cells_per_task=1,
+        problem_of=game_problem,
+        **more,
+    )
 
 
 def run_game(cell: Cell) -> list[Record]:

@@ -2,8 +2,8 @@
 
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Study
 from experiments.studies.breakout.behaviour_mixtures import behaviour_cells, behaviour_rows, run_behaviour
+from experiments.studies.game_episodes import game_study
 
 NAME, LEARNER = "breakout-behaviour-uds", "uds"
 
@@ -18,4 +18,12 @@ def rows(results: list[Result]) -> list[Row]:
     return behaviour_rows(results, LEARNER)
 
 
-STUDY = Study(NAME, __doc__, cells, run_behaviour, rows, 10, place=23, solvers=("exact",), cells_per_task=1)
+STUDY = game_study(
+    NAME,
+    __doc__,
+    cells,
+    run_behaviour,
+    rows,
+    10,
+    place=23,
+)

@@ -9,10 +9,9 @@ from experiments.analysis.row import Row, mean_of
 from experiments.analysis.statistics import summarise
 from experiments.analysis.verdicts import AGREES, DIFFERS, Verdict, counts_agree
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.study import Study
 from experiments.protocol.published import unique_states
 from experiments.studies.breakout.behaviour_mixtures import EXPERT_SHARES, SWAPPED, variant
-from experiments.studies.game_episodes import SCALES, expert_mark, game_problem
+from experiments.studies.game_episodes import SCALES, expert_mark, game_problem, game_study
 
 NAME, WORLD = "breakout-coverage", "Breakout"
 
@@ -99,6 +98,14 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return {"Coverage of Breakout's data": figure}
 
 
-STUDY = Study(
-    NAME, __doc__, cells, run_cell, rows, 3, figures, place=25, solvers=("exact",), findings=findings, cells_per_task=1
+STUDY = game_study(
+    NAME,
+    __doc__,
+    cells,
+    run_cell,
+    rows,
+    3,
+    figures,
+    place=25,
+    findings=findings,
 )

@@ -6,13 +6,13 @@ from experiments.analysis.comparison import compare_game, published_game
 from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Result
-from experiments.engine.study import Study
 from experiments.studies.game_episodes import (
     DATA,
     HEURISTICS,
     curves_figure,
     frames_figure,
     game_cells,
+    game_study,
     played,
     run_game,
 )
@@ -51,6 +51,14 @@ def figures(results: list[Result]) -> dict[str, Any]:
     }
 
 
-STUDY = Study(
-    NAME, __doc__, cells, run_game, rows, 10, figures, place=20, solvers=("exact",), findings=findings, cells_per_task=1
+STUDY = game_study(
+    NAME,
+    __doc__,
+    cells,
+    run_game,
+    rows,
+    10,
+    figures,
+    place=20,
+    findings=findings,
 )

@@ -7,10 +7,9 @@ from experiments.analysis.comparison import judge_game
 from experiments.analysis.row import Row, mean_of
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.study import Study
 from experiments.protocol.budgets import percent
 from experiments.protocol.published import reward_sums
-from experiments.studies.game_episodes import SCALES, expert_mark, game_problem
+from experiments.studies.game_episodes import SCALES, expert_mark, game_problem, game_study
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
 from selectenv.streams import generator
@@ -80,6 +79,13 @@ def findings(rows: list[Row]) -> list[str]:
     return sentences
 
 
-STUDY = Study(
-    NAME, __doc__, cells, run_cell, rows, SETS, place=22, solvers=("exact",), findings=findings, cells_per_task=1
+STUDY = game_study(
+    NAME,
+    __doc__,
+    cells,
+    run_cell,
+    rows,
+    SETS,
+    place=22,
+    findings=findings,
 )

@@ -7,7 +7,6 @@ from agents.search.brute_force import rewarding_states
 from experiments.analysis.comparison import compare_game, published_game
 from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Record, Result
-from experiments.engine.study import Study
 from experiments.protocol.budgets import percent
 from experiments.studies.game_episodes import (
     DATA,
@@ -20,6 +19,7 @@ from experiments.studies.game_episodes import (
     expert_mark,
     frames_figure,
     game_problem,
+    game_study,
     played,
 )
 from selectenv.budget import number_of_labels
@@ -104,7 +104,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
     }
 
 
-STUDY = Study(
+STUDY = game_study(
     NAME,
     __doc__,
     cells,
@@ -113,7 +113,5 @@ STUDY = Study(
     SEEDS,
     figures,
     place=21,
-    solvers=("exact",),
     findings=findings,
-    cells_per_task=1,
 )

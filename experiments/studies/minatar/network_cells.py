@@ -27,6 +27,7 @@ from experiments.studies.game_episodes import (
     SHARES,
     expert_mark,
     game_problem,
+    game_study,
 )
 from selectenv.budget import number_of_labels
 from selectenv.datasets.storage import cache_folder
@@ -232,18 +233,16 @@ def network_study(
     name: str, question: str | None, cells: Any, rows: Any, figures: Any, place: int, findings: Any
 ) -> Study:
     """Return a study over cells of the pool; it runs at the laptop scale by default and states its cost first."""
-    return Study(
+    return game_study(
         name,
-        question or "",
+        question,
         cells,
         run_network_cell,
         rows,
         SEEDS,
-        figures,
+        figures=figures,
         place=place,
-        solvers=("exact",),
         findings=findings,
         scales=("laptop",),
-        cells_per_task=1,
         cpu_hours=cpu_hours,
     )

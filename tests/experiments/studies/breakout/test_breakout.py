@@ -177,7 +177,7 @@ def test_a_game_in_tensorboard(tmp_path):
     study = STUDIES["breakout-trained"]
     for cell in study.cells(1, "exact"):
         if cell.strategy == "guided" and cell.settings["variant"] == "laptop" and cell.settings["share"] in (0.15, 0.9):
-            TensorBoardLog(tmp_path).log(Result(small(cell), study.run_cell(small(cell)), 0.1))
+            TensorBoardLog(tmp_path, study.problem_of).log(Result(small(cell), study.run_cell(small(cell)), 0.1))
     (folder,) = {path.parent for path in tmp_path.rglob("events.*")}
     log = EventAccumulator(str(folder)).Reload()
     assert log.Tags()["images"] == ["selection"]

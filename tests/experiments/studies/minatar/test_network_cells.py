@@ -12,6 +12,7 @@ from experiments.engine.cell import Result
 from experiments.engine.store import ResultsStore
 from experiments.studies import find_studies
 from experiments.studies.breakout.breakout_iql import correlation, pairs
+from experiments.studies.game_episodes import game_problem
 from experiments.studies.minatar import network_cells as networks
 from experiments.studies.minatar.network_cells import (
     CLOSED,
@@ -250,7 +251,7 @@ def test_results_of_networks_in_tensorboard(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     cell = small(network_cell("Breakout", "full labels", 0, "laptop"))
-    TensorBoardLog(tmp_path).log(Result(cell, run_network_cell(cell), 0.1))
+    TensorBoardLog(tmp_path, game_problem).log(Result(cell, run_network_cell(cell), 0.1))
     (folder,) = {path.parent for path in tmp_path.rglob("events.*")}
     log = EventAccumulator(str(folder)).Reload()
     assert [event.step for event in log.Scalars("return_by_updates")] == [3]
