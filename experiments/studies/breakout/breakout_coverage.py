@@ -105,7 +105,7 @@ STUDY = game_study(
     run_cell,
     rows,
     3,
-    figures,
+    figures=figures,
     place=25,
     findings=findings,
 )

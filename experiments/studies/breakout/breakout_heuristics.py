@@ -58,7 +58,7 @@ STUDY = game_study(
     run_game,
     rows,
     10,
-    figures,
+    figures=figures,
     place=20,
     findings=findings,
 )

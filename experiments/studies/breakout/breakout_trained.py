@@ -111,7 +111,7 @@ STUDY = game_study(
     run_cell,
     rows,
     SEEDS,
-    figures,
+    figures=figures,
     place=21,
     findings=findings,
 )
