@@ -4,19 +4,22 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any
 
 from experiments.engine.worker_lifetime import follow_runner
 from experiments.errors import ClusterError
 from selectenv.errors import MissingExtraError
 
-T = TypeVar("T")
 TASKS_AHEAD = 4
 """Tasks per local process that are submitted before a result is there."""
 CONNECT_SECONDS = 10
+FETCH_SECONDS = 60
+"""A result that is there is fetched within this time, or its scheduler is gone."""
 ONE_THREAD = dict.fromkeys(
     (
         "OMP_NUM_THREADS",
@@ -47,11 +50,17 @@ def local_processes(jobs: int) -> Iterator[Execute]:
         from joblib.externals.loky import get_reusable_executor
     except ModuleNotFoundError:
         raise MissingExtraError("several processes need joblib: pip install 'selectenv[cluster]'") from None
+
+    def finished_of(pending: set[Any], seconds: float) -> tuple[set[Any], set[Any]]:
+        return wait(pending, seconds, FIRST_COMPLETED)
+
     executor = get_reusable_executor(
         max_workers=jobs, initializer=follow_runner, initargs=(os.getpid(),), env=ONE_THREAD
     )
     try:
-        yield lambda function, tasks, seconds: _unordered(executor, function, tasks, seconds, TASKS_AHEAD * jobs)
+        yield lambda function, tasks, seconds: _unordered(
+            partial(executor.submit, function), finished_of, tasks, seconds, TASKS_AHEAD * jobs
+        )
     except BaseException:
         _kill(executor)
         raise
@@ -89,39 +98,58 @@ def dask_cluster(address: str) -> Iterator[Execute]:
         if client.status != "running":
             raise ClusterError(f"the Dask scheduler at {address} is gone")
 
+    done: SimpleQueue[Any] = SimpleQueue()
+
+    def finished_of(pending: set[Any], seconds: float) -> tuple[set[Any], set[Any]]:
+        finished = set()
+        with suppress(Empty):
+            finished.add(done.get(timeout=seconds))
+            while True:
+                finished.add(done.get_nowait())
+        return finished, pending - finished
+
     def execute(function: Callable[..., Any], tasks: list[tuple[Any, ...]], seconds: float) -> Iterator[list[Any]]:
-        executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
-        yield from _unordered(executor, function, tasks, seconds, len(tasks), check)
+        def submit(*task: Any) -> Any:
+            future = client.submit(function, *task, pure=False)
+            future.add_done_callback(done.put)  # type: ignore[no-untyped-call]
+            return future
+
+        yield from _unordered(submit, finished_of, tasks, seconds, len(tasks), check)
 
     with _quiet("distributed.client"), client:  # what it says about a lost scheduler, ClusterError says too
         yield execute
 
 
 def _unordered(
-    executor: Executor,
-    function: Callable[..., T],
+    submit: Callable[..., Any],
+    finished_of: Callable[[set[Any], float], tuple[set[Any], set[Any]]],
     tasks: list[tuple[Any, ...]],
     seconds: float,
     ahead: int,
     check: Callable[[], None] = lambda: None,
-) -> Iterator[list[T]]:
+) -> Iterator[list[Any]]:
     """Yield results in the order in which tasks finish, with ``ahead`` tasks submitted at a time."""
-    left, pending = iter(tasks), set[Future[T]]()
+    left, pending = iter(tasks), set[Any]()
     while True:
+        results, failure = [], None
         try:
-            pending |= {executor.submit(function, *task) for task in islice(left, ahead - len(pending))}
+            pending |= {submit(*task) for task in islice(left, ahead - len(pending))}
             if not pending:
                 return
-            finished, pending = wait(pending, seconds, FIRST_COMPLETED)
-            good = {future for future in finished if not future.cancelled() and future.exception() is None}
+            finished, pending = finished_of(pending, seconds)
         except Exception:
             check()  # a lost scheduler has many consequences; name the cause
             raise
-        yield [future.result() for future in good]
-        if len(good) < len(finished) or not finished:
+        for future in finished:
+            try:
+                results.append(future.result(timeout=FETCH_SECONDS))
+            except Exception as error:
+                failure = error
+        yield results
+        if failure is not None or not finished:
             check()
-        for future in finished - good:
-            future.result()
+        if failure is not None:
+            raise failure
 
 
 @contextmanager

@@ -252,6 +252,7 @@ def test_a_scheduler_that_dies_is_named(tmp_path):
         finally:
             stop(processes)
         assert client.returncode == 1
+        assert error.count("Traceback") == 1  # that of the script, which the command line replaces by the message
         last = error.strip().splitlines()[-1]
         assert last == (
             f"experiments.errors.ClusterError: the Dask scheduler at {address} is gone. {stored(path)} of 200 cells "
