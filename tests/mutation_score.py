@@ -17,6 +17,10 @@ def main() -> int:
     if not counted:
         print("there are no results of mutmut: run `make mutants`", file=sys.stderr)
         return 1
+    waiting = sum(status == "not checked" for status in counted.values())
+    if waiting:
+        print(f"{waiting} of {len(counted)} mutants are not tested yet: run `make mutants` to resume", file=sys.stderr)
+        return 1
     survivors = sorted(name for name, status in counted.items() if status not in KILLED)
     for name in survivors:
         print(f"{counted[name]}: {name}")
