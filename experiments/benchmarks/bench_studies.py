@@ -27,7 +27,12 @@ def bench_studies(everything: bool) -> None:
             for name in names:
                 study = studies[name]
                 run_cells(
-                    study.cells(seeds or study.seeds, solver), study.run_cell, store, jobs=thread_count(), title=name
+                    study.cells(seeds or study.seeds, solver),
+                    study.run_cell,
+                    store,
+                    jobs=thread_count(),
+                    title=name,
+                    cells_per_task=study.cells_per_task,
                 )
             return time.perf_counter() - began
 

@@ -9,6 +9,7 @@ from experiments import demo
 from experiments.benchmarks import bench
 from experiments.cli import study_commands, training_commands, world_commands
 from experiments.cli.commands import RunCommand, epilog
+from experiments.errors import TerminatedError
 from selectenv.errors import SelectEnvError
 
 FIRST_STEPS = f"""selectenv {selectenv.__version__}: which rewards matter? Environments and studies of reward selection.
@@ -20,16 +21,16 @@ Three commands to start with:
 
 `selectenv --help` lists all commands, `selectenv COMMAND --help` explains one.
 """
-INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 plus the number of the signal, as shells have it."""
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit codes after Ctrl-C and SIGTERM: 128 plus the number of the signal, as in shells."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        The exit code: 0 on success, 1 for an error (2, raised by argparse, for wrong usage), 130 after Ctrl-C. A
-        `SystemExit` raised by a command, such as that of a terminated run, passes through with its own code.
+        The exit code: 0 on success, 1 for an error (2, raised by argparse, for wrong usage), 130 after Ctrl-C, 143
+        after SIGTERM.
     """
     given = sys.argv[1:] if arguments is None else arguments
     if not given:
@@ -45,9 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (SelectEnvError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("\ninterrupted; finished work is stored: repeat the command to resume", file=sys.stderr)
-        return INTERRUPTED
+    except KeyboardInterrupt as stop:
+        print("\nstopped; finished work is stored: repeat the command to resume", file=sys.stderr)
+        return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The commands around studies: list, run, compare and report."""
+"""The commands around studies: list, run, compare, report, and repair of what they store."""
 
 import argparse
 import sys
@@ -13,6 +13,7 @@ from experiments.cli.commands import AddCommand
 from experiments.cli.listings import LISTINGS
 from experiments.cli.tables import table
 from experiments.engine.cell import Cell
+from experiments.engine.repair import repair
 from experiments.engine.runner import run_cells
 from experiments.engine.store import DEFAULT_PATH, ResultsStore
 from experiments.engine.study import Study
@@ -67,6 +68,16 @@ def add_to(add: AddCommand) -> None:
         "--out", type=Path, default=Path("out/report.html"), help="file to write (default: out/report.html)"
     )
     command.add_argument("--csv", type=Path, help="also write all rows to this CSV file")
+    command = add(
+        "repair",
+        _repair,
+        "keep what is intact of a damaged file",
+        {
+            "repair out/results.sqlite": "rows that are intact stay; the others are run again by `selectenv run`",
+            "repair out/selectors/tuning.log": "trials that are intact stay",
+        },
+    )
+    command.add_argument("path", type=Path, help="a results file, or the journal of a tuning run")
 
 
 def _add_cell_options(command: argparse.ArgumentParser, study_help: str) -> None:
@@ -135,6 +146,7 @@ def _run(options: argparse.Namespace) -> None:
                     cluster=options.cluster,
                     title=study.name,
                     watch=TensorBoardLog(options.tensorboard, study.problem_of).log if options.tensorboard else None,
+                    cells_per_task=study.cells_per_task,
                 )
             except (MissingExtraError, OptionError) as error:
                 if options.study != "all":
@@ -167,6 +179,10 @@ def _report(options: argparse.Namespace) -> None:
     lines = [(name, c["agrees"], c["differs"], c["impossible"]) for name, c in verdicts.items()]
     print(table(("study", "agrees", "differs", "impossible"), lines))
     print(f"\nreport: {options.out}")
+
+
+def _repair(options: argparse.Namespace) -> None:
+    print(repair(options.path))
 
 
 def comparison_table(rows: list[Row]) -> str:

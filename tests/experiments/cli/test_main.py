@@ -13,6 +13,7 @@ import agents
 import selectenv
 from experiments.cli import main as cli
 from experiments.cli import study_commands, world_commands
+from experiments.errors import TerminatedError
 from experiments.studies import find_studies
 from selectenv.learners import LEARNERS
 
@@ -64,8 +65,9 @@ def test_the_list_of_commands(capsys):
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     printed = capsys.readouterr().out
-    names = "demo list run compare report show best experts train-expert train-selector tune-guided tune-selector bench"
-    assert list(commands()) == names.split()
+    studies, worlds = ["list", "run", "compare", "report", "repair"], ["show", "best", "experts"]
+    training = ["train-expert", "train-selector", "tune-guided", "tune-selector"]
+    assert list(commands()) == ["demo", *studies, *worlds, *training, "bench"]
     assert all(f"\n    {name}" in printed for name in commands())
 
 
@@ -124,23 +126,14 @@ def test_wrong_usage(capsys):
     assert "unrecognized arguments: --quick" in capsys.readouterr().err
 
 
-def test_interrupted(monkeypatch, capsys):
-    def interrupted():
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt, 130), (TerminatedError, 143)])
+def test_stopped(stop, code, monkeypatch, capsys):
+    def stopped():
+        raise stop
 
-    monkeypatch.setattr(study_commands, "LISTINGS", {"studies": interrupted})
-    assert cli.main(["list"]) == 130
+    monkeypatch.setattr(study_commands, "LISTINGS", {"studies": stopped})
+    assert cli.main(["list"]) == code
     assert "repeat the command to resume" in capsys.readouterr().err
-
-
-def test_a_terminated_run_keeps_its_exit_code(monkeypatch):
-    def terminated():
-        raise SystemExit(143)
-
-    monkeypatch.setattr(study_commands, "LISTINGS", {"studies": terminated})
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["list"])
-    assert stop.value.code == 143
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from experiments.cli import main as cli
+from experiments.cli import study_commands
 from experiments.engine.cell import Cell
 from experiments.engine.runner import run_cells, run_chunk
 from experiments.engine.store import ResultsStore
@@ -151,7 +152,7 @@ def test_the_command_line_returns_143(tmp_path, monkeypatch, capsys):
     def terminated(*_, **__):
         raise TerminatedError("terminated")
 
-    monkeypatch.setattr(cli, "run_cells", terminated)
+    monkeypatch.setattr(study_commands, "run_cells", terminated)
     assert cli.main(["run", "heuristics-uds", "--results", str(tmp_path / "r.sqlite")]) == 143
     assert "stopped" in capsys.readouterr().err
 
