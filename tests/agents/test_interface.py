@@ -203,7 +203,7 @@ def test_data_without_a_world_can_be_played():
 def test_closed_loop_strategies_warn_about_data_without_rewards():
     data = selectenv.from_arrays([0, 1, 2], [0, 1, 0], [1, 2, 0], [False, False, True])
     env = selectenv.make_env(dataset=data, budget=2)
-    with pytest.warns(NoRewardsWarning, match="guided uses the rewards that labels reveal"):
+    with pytest.warns(NoRewardsWarning, match="guided uses revealed rewards"):
         assert len(agents.play(env, agents.make("guided")).labels) == 2
     agents.play(env, agents.make("uniform"))  # which does not use them
 

@@ -334,7 +334,7 @@ def test_options_that_make_no_sense():
         selectenv.make_problem("Breakout", scale="huge")
     with pytest.raises(OptionError, match="only one"):
         selectenv.make_problem("Breakout", scale="paper", dataset_size=10)
-    with pytest.raises(OptionError, match="in tabular worlds give dataset_size itself"):
+    with pytest.raises(OptionError, match="for tabular worlds pass dataset_size instead"):
         selectenv.make_problem("Tree", scale="paper")
     with pytest.raises(OptionError, match='its evaluator is "rollout"'):
         selectenv.make_problem("Breakout", evaluator="exact", **SMALL)

@@ -113,7 +113,7 @@ def test_worlds_that_do_not_fit():
     with pytest.raises(WorldError, match="50 states and cannot be padded to 40"):
         pad(world, 40)
     assert pad(world, 50).n_states == 50
-    with pytest.raises(OptionError, match="do not fit"):
+    with pytest.raises(OptionError, match="must not exceed padding"):
         RandomProblems(padding=40, largest=50)
     with pytest.raises(UnknownNameError, match="Did you mean 'grid'"):
         RandomProblems(kinds=("gird",))
