@@ -10,7 +10,7 @@ from agents.learned.state_features import LARGE, TERMINATION_FEATURES
 from experiments.engine.cell import Result
 from experiments.protocol.budgets import BUDGETS, WORLDS
 from experiments.studies import find_studies
-from experiments.studies.selectors.learned_selectors import GAP, SIX, cost_figure
+from experiments.studies.selectors.learned_selectors import GAP, SHOWN, SIX, cost_figure
 from experiments.studies.selectors.learned_selectors import _runs as runs_of
 from experiments.studies.selectors.unseen_worlds import RANDOM, SELECTORS, run_zero_shot
 from selectenv.errors import OptionError
@@ -71,6 +71,10 @@ def test_gaps_are_those_of_the_records(results, left):
         }
         means.append(gaps["guided"] / gaps["uniform"])
     assert left["guided"].mean == pytest.approx(np.mean(means))
+
+
+def test_figures_show_strategies_of_the_study():
+    assert set(SHOWN) <= {cell.strategy for cell in STUDY.cells(1, "exact")}
 
 
 def test_findings_and_figures(results):
