@@ -1,5 +1,6 @@
 """What a selection strategy is: it scores states and chooses among them."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from selectenv.checks import is_int
-from selectenv.errors import LabelError
+from selectenv.checks import check_instance, is_int, shown
+from selectenv.errors import LabelError, ObservationError
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
 
@@ -81,7 +82,7 @@ class SamplingAgent(Agent):
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return the probability of each state to be drawn next."""
         open_states = open_mask(info)
-        weights = np.where(open_states, self.weights(obs, info), 0.0)
+        weights = np.where(open_states, of_length(len(open_states), self.weights(obs, info)), 0.0)
         total = weights.sum()
         share = weights / total if total > 0 else open_states / max(open_states.sum(), 1)
         return np.where(open_states, share, np.nan)
@@ -99,10 +100,67 @@ class RankingAgent(Agent):
         return top_k(self.scores(obs, info), k)
 
 
+def feature(obs: Observation, name: str) -> FloatArray:
+    """Return a feature of every state [n], or of the episode [1].
+
+    Raises:
+        ObservationError: the observation does not have it.
+    """
+    values = obs.get(name) if isinstance(obs, dict) else None
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiub" or not values.size:
+        raise ObservationError(
+            f"an observation is a dict of arrays, as env.reset and env.step return it, with {name!r}; got {shown(obs)}"
+        )
+    found = values.astype(np.float64)
+    if not math.isfinite(found.dot(found)):
+        raise ObservationError(f"the feature {name!r} of an observation must be finite")
+    return found
+
+
 def open_mask(info: Info) -> BoolArray:
-    """Return which states can still be labelled."""
-    mask: BoolArray = np.asarray(info["action_mask"]) > 0
+    """Return which states can still be labelled.
+
+    Raises:
+        ObservationError: the info does not say it.
+    """
+    values = info.get("action_mask") if isinstance(info, dict) else None
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiub":
+        raise ObservationError(
+            f"an info is a dict, as env.reset and env.step return it, with an array 'action_mask'; got {shown(info)}"
+        )
+    mask: BoolArray = values > 0
     return mask
+
+
+def only_open(scores: FloatArray, info: Info) -> FloatArray:
+    """Return the scores [n] of states that can still be labelled, NaN for the others.
+
+    Raises:
+        ObservationError: there are not as many scores as states.
+    """
+    mask = open_mask(info)
+    return np.where(mask, of_length(len(mask), scores), np.nan)
+
+
+def of_length(n: int, values: FloatArray) -> FloatArray:
+    """Return ``values`` if they are ``n``.
+
+    Raises:
+        ObservationError: they are more or fewer: observation and info are not of the same environment.
+    """
+    if len(values) != n:
+        raise ObservationError(f"the observation has {len(values)} states, the info or the data have {n}")
+    return values
+
+
+def labels_made(obs: Observation, info: Info) -> int:
+    """Return the number of labels that the strategy has made so far, without the initial ones."""
+    initial = info.get("initial") if isinstance(info, dict) else None
+    if not isinstance(initial, np.ndarray) or initial.ndim != 1:
+        raise ObservationError(
+            f"an info has an array 'initial', as env.reset and env.step return it; got {shown(info)}"
+        )
+    return int(np.count_nonzero(feature(obs, "labelled"))) - len(initial)
 
 
 def top_k(scores: FloatArray, k: int) -> IntArray:
@@ -123,11 +181,13 @@ def gumbel_top_k(weights: FloatArray, open_states: BoolArray, k: int, rng: np.ra
     Adding Gumbel noise to log weights and taking the k largest draws from the same distribution as k draws with the
     weights of drawn states set to 0 (Vieira 2014; Kool et al. 2019, https://arxiv.org/abs/1903.06059).
     """
-    with np.errstate(divide="ignore"):
+    check_instance("rng", rng, np.random.Generator)
+    of_length(len(open_states), weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
         keys = np.where(weights > 0, np.log(weights), UNLIKELY) + rng.gumbel(size=len(weights))
     return top_k(np.where(open_states, keys, np.nan), k)
 
 
 def _check_enough(available: int, k: int) -> None:
     if not is_int(k) or not 1 <= k <= available:
-        raise LabelError(f"{k!r} states were asked for, {available} can still be labelled")
+        raise LabelError(f"{shown(k)} states were asked for, {available} can still be labelled")

@@ -11,5 +11,5 @@ class SearchLimitError(SelectEnvError, RuntimeError):
     """A search would evaluate more label sets than it is allowed to."""
 
 
-class SavedAgentError(SelectEnvError, ValueError):
+class SavedAgentError(SelectEnvError, ValueError, OSError):
     """A saved strategy that is damaged, foreign, or made for another world or budget."""

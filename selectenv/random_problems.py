@@ -20,6 +20,7 @@ SIZES = (3_000, 30_000)
 SHARES = (0.3, 0.8)
 """Of expert actions in the data."""
 TRIES = 100
+MOST_STATES = 10_000
 WORTHWHILE = 1e-3
 """What labelling everything must earn more than labelling nothing, as a share of what the world allows."""
 
@@ -43,10 +44,11 @@ class RandomProblems:
 
     def __post_init__(self) -> None:
         """Refuse sizes and kinds that do not exist."""
-        check_int("padding", self.padding, SMALLEST)
+        check_int("padding", self.padding, SMALLEST, MOST_STATES)
+        check_int("smallest", self.smallest, SMALLEST, self.padding)
         if self.largest is not None and check_int("largest", self.largest, self.smallest) > self.padding:
             raise OptionError(f"worlds of {self.largest} states do not fit: the padding has {self.padding}")
-        if not self.kinds:
+        if not isinstance(self.kinds, tuple | list) or not self.kinds:
             raise OptionError(f"at least one kind of world is needed out of {', '.join(KINDS)}")
         for kind in self.kinds:
             check_name("kind of world", kind, KINDS)

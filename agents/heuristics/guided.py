@@ -9,9 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.base import Info, Observation, SamplingAgent, Taxonomy, gumbel_top_k, open_mask
+from agents.base import (
+    Info,
+    Observation,
+    SamplingAgent,
+    Taxonomy,
+    feature,
+    gumbel_top_k,
+    labels_made,
+    of_length,
+    open_mask,
+)
 from agents.registry import register
-from selectenv.checks import check_int, check_name, check_real
+from selectenv.checks import check_int, check_name, check_real, is_int
 from selectenv.errors import LabelError
 from selectenv.typing import FloatArray, IntArray
 
@@ -65,8 +75,9 @@ class Guided(SamplingAgent):
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the mixture; where nothing can be exploited yet, exploration is all there is."""
-        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
-        explore, exploit = np.asarray(obs[self.explore], np.float64), np.asarray(obs["predecessors"], np.float64)
+        b = 1 + labels_made(obs, info)
+        explore = feature(obs, self.explore)
+        exploit = of_length(len(explore), feature(obs, "predecessors"))
         alpha = exploration(b, len(explore), self.decay, self.temperature, self.fixtime)
         return alpha * explore + (1 - alpha) * exploit
 
@@ -76,14 +87,14 @@ class Guided(SamplingAgent):
         Each draw comes from one of the two distributions, chosen by the mass it has left; within one, the next state of
         a random order drawn once (see `gumbel_top_k`) is distributed as a fresh draw from what is left.
         """
-        if k == 1:
+        if is_int(k) and k == 1:
             return super().select_many(obs, info, k, rng)
         open_states = open_mask(info)
         n, count = len(open_states), int(open_states.sum())
         check_int("the number of states to draw", k, 1, max(count, 1), LabelError)
-        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
+        b = 1 + labels_made(obs, info)
         parts = [
-            np.where(open_states, np.asarray(obs[name], np.float64), 0.0) for name in (self.explore, "predecessors")
+            np.where(open_states, of_length(n, feature(obs, name)), 0.0) for name in (self.explore, "predecessors")
         ]
         orders = [iter(gumbel_top_k(part, open_states, count, rng).tolist()) for part in parts]
         left = [float(part.sum()) for part in parts]

@@ -23,9 +23,9 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         """Score the states of ``env``."""
+        self._selection = selection_env(env)
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        self._selection = selection_env(env)
         self.action_space = gym.spaces.Box(-1, 1, (self._selection.problem.n_states,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -65,4 +65,6 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
             raise ActionError(f"an action is one score a state, {n} numbers, not {scores.dtype}{scores.shape}")
         if not np.isfinite(scores).all():
             raise ActionError("scores must be finite")
-        return scores.astype(np.float64)
+        with np.errstate(over="ignore"):
+            found = scores.astype(np.float64)
+        return found

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from selectenv.checks import check_int, is_int
+from selectenv.checks import as_array, as_ints, as_reals, check_instance, check_int, check_real, is_int, shown
 from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import SelectEnvError, UnknownStateError, WorldError
 from selectenv.kernels.tabular.model import Chain, Model, build_chain, build_model
@@ -20,6 +20,13 @@ from selectenv.kernels.tabular.sample import Walk
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 PROBABILITY_TOLERANCE = 1e-9
+COLUMNS = {
+    **dict.fromkeys(("ids", "state", "action", "next_state"), np.int64),
+    **dict.fromkeys(("probability", "reward", "start"), np.float64),
+}
+"""Types of the arrays of a world."""
+MANY = 2**31 - 1
+"""Upper limit on actions and on steps of an episode, which the compiled loops count in 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +58,46 @@ class TabularWorld:
     published_expert: BoolArray | None = field(default=None)
     """[n, actions] the expert's actions where the published data used a hand-made expert."""
     family = "tabular"
+
+    def __post_init__(self) -> None:
+        """Reject arrays that the compiled loops cannot handle."""
+        check_instance("name", self.name, str)
+        check_instance("layout", self.layout, Layout)
+        actions = check_int("n_actions", self.n_actions, 1, MANY, WorldError)
+        check_int("horizon", self.horizon, 1, MANY, WorldError)
+        for name, dtype in COLUMNS.items():
+            column = getattr(self, name)
+            if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
+                raise WorldError(
+                    f"{name} must be a one-dimensional array of {np.dtype(dtype)}, not {shown(column)}: build worlds "
+                    "with `from_outcomes`, which converts arrays of other types"
+                )
+        n, m = len(self.ids), len(self.state)
+        columns = self.action, self.probability, self.next_state, self.reward
+        if n == 0 or len(self.start) != n or any(len(column) != m for column in columns):
+            raise WorldError("ids and start need one entry per state, the other arrays one entry per outcome")
+        if n * actions > m:
+            raise WorldError(f"{n} states with {actions} actions each need more than {m} outcomes")
+        pair = self.state * actions + self.action
+        every = np.array_equal(np.unique(pair), np.arange(n * actions)) and (np.diff(pair) >= 0).all()
+        if not every or self.action.min() < 0 or self.action.max() >= actions:
+            raise WorldError("outcomes must be sorted by state and action, and every action needs at least one")
+        if self.next_state.min() < -1 or self.next_state.max() >= n:
+            raise WorldError(f"next states must be state numbers in 0..{n - 1}, or -1 where the episode ends")
+        total = np.bincount(pair, self.probability, n * actions)
+        if not (self.probability >= 0).all() or (np.abs(total - 1) > PROBABILITY_TOLERANCE).any():
+            raise WorldError("the probabilities of the outcomes of an action must be 0 or more and sum to 1")
+        if not (self.start >= 0).all() or abs(self.start.sum() - 1) > PROBABILITY_TOLERANCE:
+            raise WorldError("the start distribution must be 0 or more and sum to 1")
+        if not np.isfinite(self.reward).all():
+            raise WorldError("rewards must be finite")
+        if len(self.layout.positions) != n:
+            raise WorldError(f"the layout places {len(self.layout.positions)} states, the world has {n}")
+        expert = self.published_expert
+        if expert is not None and not (
+            isinstance(expert, np.ndarray) and expert.dtype == np.bool_ and expert.shape == (n, actions)
+        ):
+            raise WorldError(f"published_expert must be a boolean array of shape ({n}, {actions})")
 
     @property
     def n_states(self) -> int:
@@ -85,11 +132,12 @@ class TabularWorld:
 
     def best_return(self, discount: float = 1.0) -> float:
         """Return the most that any policy, even one that minds the time, can earn from the start to the horizon."""
-        return self._extreme_return(self.model, discount)
+        return self._extreme_return(self.model, check_real("discount", discount, "(0, 1]"))
 
     def worst_return(self, discount: float = 1.0) -> float:
         """Return the least that any policy can earn."""
-        return -self._extreme_return(self.model._replace(reward=-self.model.reward), discount)
+        model = self.model._replace(reward=-self.model.reward)
+        return -self._extreme_return(model, check_real("discount", discount, "(0, 1]"))
 
     def _extreme_return(self, model: Model, discount: float) -> float:
         free = np.zeros(self.n_states, bool)
@@ -144,29 +192,38 @@ def from_outcomes(
     Raises:
         WorldError: the arrays do not describe a world.
     """
-    try:
-        s, a, following = (np.asarray(x).astype(np.int64, casting="same_kind") for x in (state, action, next_state))
-        p, r, d0 = (np.asarray(x, np.float64) for x in (probability, reward, start))
-        ends = truth_values("terminated", terminated, WorldError)
-    except (TypeError, ValueError) as error:
-        raise WorldError(f"world {name!r}: states and actions must be integers, the rest numbers ({error})") from None
+    check_instance("name", name, str)
+    if layout is not None:
+        check_instance("layout", layout, Layout)
+    where = f"world {shown(name)}:"
+    s, a, following = (
+        as_ints(f"{where} {column}", values, WorldError)
+        for column, values in (("state", state), ("action", action), ("next_state", next_state))
+    )
+    p, r, d0 = (
+        as_reals(f"{where} {column}", values, WorldError)
+        for column, values in (("probability", probability), ("reward", reward), ("start", start))
+    )
+    ends = truth_values(f"{where} terminated", terminated, WorldError)
     if not (s.ndim == 1 and s.shape == a.shape == p.shape == following.shape == r.shape == ends.shape):
         raise WorldError(f"world {name!r}: the outcome arrays must be one-dimensional and of the same length")
     if len(s) == 0:
         raise WorldError(f"world {name!r} has no outcomes")
     following = np.where(ends, 0, following)
-    actions = int(a.max()) + 1 if n_actions is None else check_int("n_actions", n_actions, 1, error=WorldError)
+    actions = int(a.max()) + 1 if n_actions is None else check_int("n_actions", n_actions, 1, MANY, WorldError)
     if s.min() < 0 or a.min() < 0 or a.max() >= actions:
         raise WorldError(f"world {name!r}: state ids must not be negative, actions must lie in 0..{actions - 1}")
+    if a.max() >= MANY:
+        raise WorldError(f"world {name!r}: actions must be less than {MANY}")
     if not (np.isfinite(p).all() and np.isfinite(r).all()) or (p < 0).any():
         raise WorldError(f"world {name!r}: probabilities must be 0 or more, rewards finite")
-    _check_start(name, d0, s)
+    _check_start(name, d0)
     rows = np.flatnonzero(p > 0)
     ids = _reachable(name, s[rows], following[rows], ends[rows], d0)
     rows = rows[np.isin(s[rows], ids)]
-    number = np.full(int(max(ids.max(), following.max())) + 1, -1)
-    number[ids] = np.arange(len(ids))
-    pair = number[s[rows]] * actions + a[rows]
+    if len(ids) * actions > len(rows):
+        _raise_missing_action(name, ids, actions, s[rows], a[rows])
+    pair = np.searchsorted(ids, s[rows]) * actions + a[rows]
     rows, pair = rows[np.argsort(pair, kind="stable")], np.sort(pair)
     total = np.bincount(pair, p[rows], len(ids) * actions)
     off = np.flatnonzero(np.abs(total - 1) > PROBABILITY_TOLERANCE)
@@ -176,23 +233,40 @@ def from_outcomes(
     if layout is not None and len(layout.positions) != len(ids):
         raise WorldError(f"world {name!r}: the layout places {len(layout.positions)} states, the world has {len(ids)}")
     start_of = np.zeros(len(ids))
-    start_of[number[np.flatnonzero(d0)]] = d0[d0 > 0] / d0.sum()
+    start_of[np.searchsorted(ids, np.flatnonzero(d0))] = d0[d0 > 0] / d0.sum()
     world = TabularWorld(
-        name, ids, actions, number[s[rows]], a[rows], p[rows], np.where(ends, -1, number[following])[rows], r[rows],
-        start_of, horizon=0, layout=layout or square_layout(len(ids)),
+        name=str(name),
+        ids=ids,
+        n_actions=actions,
+        state=np.searchsorted(ids, s[rows]),
+        action=a[rows],
+        probability=p[rows],
+        next_state=np.where(ends[rows], -1, np.searchsorted(ids, following[rows])),
+        reward=r[rows],
+        start=start_of,
+        horizon=1,  # until the longest path is known
+        layout=square_layout(len(ids)) if layout is None else layout,
         published_expert=_expert_table(name, expert, ids, actions),
-    )  # fmt: skip
+    )
     return replace(world, horizon=_horizon(world, horizon))
 
 
-def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = None, **options: Any) -> TabularWorld:
+def from_toy_text(
+    env: Any,
+    *,
+    name: str | None = None,
+    horizon: int | None = None,
+    layout: Layout | None = None,
+    expert: dict[int, Sequence[int]] | None = None,
+) -> TabularWorld:
     """Build a world from a Gymnasium environment with a toy-text table ``P``.
 
     Args:
         env: the environment; wrappers are looked through.
         name: the world's name; the environment's id if left out.
         horizon: steps after which an episode is cut; the environment's own time limit if left out.
-        **options: ``layout`` and ``expert`` as for `from_outcomes`.
+        layout: how to draw the reachable states; see `from_outcomes`.
+        expert: the expert's actions by id; see `from_outcomes`.
 
     Raises:
         WorldError: the environment has no such table.
@@ -200,21 +274,37 @@ def from_toy_text(env: Any, *, name: str | None = None, horizon: int | None = No
     table = getattr(getattr(env, "unwrapped", None), "P", None)
     if not isinstance(table, dict) or not table:
         raise WorldError(
-            f"{env} has no toy-text table `P`: {{state: {{action: [(probability, next, reward, ended)]}}}}"
+            f"{shown(env)} has no toy-text table `P`: {{state: {{action: [(probability, next, reward, ended)]}}}}"
         )
-    rows = [(s, a, *outcome) for s, by_action in table.items() for a, found in by_action.items() for outcome in found]
-    state, action, probability, next_state, reward, terminated = zip(*rows, strict=True)
+    try:
+        rows = [
+            (s, a, *outcome) for s, by_action in table.items() for a, found in by_action.items() for outcome in found
+        ]
+        state, action, probability, next_state, reward, terminated = zip(*rows, strict=True)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise WorldError(
+            f"the table `P` of {shown(env)} must be {{state: {{action: [(probability, next, reward, ended)]}}}} ({error})"
+        ) from None
     start = getattr(env.unwrapped, "initial_state_distrib", None)
     if start is None:
-        raise WorldError(f"{env} has no `initial_state_distrib`")
+        raise WorldError(f"{shown(env)} has no `initial_state_distrib`")
     spec = env.spec
+    if name is None:
+        name = spec.id if spec else type(env.unwrapped).__name__
     return from_outcomes(
-        name or (spec.id if spec else type(env.unwrapped).__name__),
-        state=state, action=action, probability=probability, next_state=next_state, reward=reward,
-        terminated=terminated, start=start,
+        name,
+        state=state,
+        action=action,
+        probability=probability,
+        next_state=next_state,
+        reward=reward,
+        terminated=terminated,
+        start=start,
         horizon=horizon if horizon is not None else (spec.max_episode_steps if spec else None),
-        n_actions=int(env.action_space.n), **options,
-    )  # fmt: skip
+        n_actions=int(env.action_space.n),
+        layout=layout,
+        expert=expert,
+    )
 
 
 def truth_values(name: str, values: ArrayLike, error: type[SelectEnvError]) -> BoolArray:
@@ -223,21 +313,18 @@ def truth_values(name: str, values: ArrayLike, error: type[SelectEnvError]) -> B
     Raises:
         SelectEnvError: of the kind ``error``, if they are something else.
     """
-    found = np.asarray(values)
+    found = as_array(name, values, error)
     if found.size and found.dtype != np.bool_ and (found.dtype.kind not in "iuf" or not np.isin(found, (0, 1)).all()):
         raise error(f"{name} must be true or false, not {found.dtype}")
     return found.astype(np.bool_)
 
 
-def _check_start(name: str, start: FloatArray, state: IntArray) -> None:
-    """Raise unless ``start`` is a distribution over states that act."""
+def _check_start(name: str, start: FloatArray) -> None:
+    """Raise unless ``start`` is a distribution."""
     if start.ndim != 1 or not np.isfinite(start).all() or (start < 0).any() or start.sum() <= 0:
         raise WorldError(f"world {name!r}: the start distribution must have a positive entry and no negative one")
     if abs(start.sum() - 1) > PROBABILITY_TOLERANCE:
         raise WorldError(f"world {name!r}: the start distribution sums to {start.sum():.6g}, not 1")
-    idle = np.setdiff1d(np.flatnonzero(start), state)
-    if len(idle):
-        raise WorldError(f"world {name!r} starts in state {idle[0]}, which has no actions")
 
 
 def _reachable(name: str, state: IntArray, next_state: IntArray, ends: BoolArray, start: FloatArray) -> IntArray:
@@ -249,18 +336,34 @@ def _reachable(name: str, state: IntArray, next_state: IntArray, ends: BoolArray
             f"world {name!r} enters state {missing[0]}, which has no actions; "
             "if episodes end there, say so in `terminated`"
         )
-    size, first = int(acting.max()) + 1, np.flatnonzero(start)
-    source = np.concatenate([state[~ends], np.full(len(first), size)])  # one more node leads to all starts
-    target = np.concatenate([next_state[~ends], first])
+    size, first = len(acting), np.flatnonzero(start)
+    idle = np.setdiff1d(first, acting)
+    if len(idle):
+        raise WorldError(f"world {name!r} starts in state {idle[0]}, which has no actions")
+    inside, entered, begun = (np.searchsorted(acting, ids) for ids in (state[~ends], next_state[~ends], first))
+    source = np.concatenate([inside, np.full(len(first), size)])  # one more node leads to all starts
+    target = np.concatenate([entered, begun])
     graph = csr_array((np.ones(len(source), bool), (source, target)), shape=(size + 1, size + 1))
     found = breadth_first_order(graph, size, return_predecessors=False)
-    return np.sort(found[1:]).astype(np.int64)
+    return acting[np.sort(found[1:])]
+
+
+def _raise_missing_action(name: str, ids: IntArray, actions: int, state: IntArray, action: IntArray) -> None:
+    """Raise an error that names the first action without outcomes."""
+    for i, state_id in enumerate(ids):
+        taken = np.unique(action[state == state_id])
+        if len(taken) < actions:
+            missing = int(np.append(np.flatnonzero(taken != np.arange(len(taken))), len(taken))[0])
+            raise WorldError(
+                f"world {name!r}: probabilities at state {ids[i]}, action {missing} sum to 0, not 1: every state needs "
+                f"outcomes of all {actions} actions"
+            )
 
 
 def _horizon(world: TabularWorld, horizon: int | None) -> int:
     """Return the horizon, or the longest path where none is given."""
     if horizon is not None:
-        return check_int(f"world {world.name!r}: the horizon", horizon, 1, error=WorldError)
+        return check_int(f"world {world.name!r}: the horizon", horizon, 1, MANY, WorldError)
     if not world.model.acyclic:
         raise WorldError(f"world {world.name!r} can go in circles: it needs a horizon")
     return longest_path(world.model)
@@ -282,15 +385,22 @@ def _expert_table(
     """Return the expert's actions as a table."""
     if expert is None:
         return None
+    check_instance("expert", expert, dict)
     for s, choice in expert.items():
+        if not is_int(s):
+            raise WorldError(f"world {name!r}: the expert's actions are given by state id, an int, not by {shown(s)}")
         if not isinstance(choice, Sequence) or not choice or not all(is_int(a) and 0 <= a < n_actions for a in choice):
-            raise WorldError(f"world {name!r}: the expert's actions at {s} must be a list out of 0..{n_actions - 1}")
+            raise WorldError(
+                f"world {name!r}: the expert's actions at {shown(s)} must be a list out of 0..{n_actions - 1}"
+            )
     missing = [int(s) for s in ids if s not in expert]
     if missing:
         raise WorldError(f"world {name!r}: the expert has no action at state {missing[0]}")
     unknown = sorted(set(expert) - set(ids.tolist()))
     if unknown:
-        raise UnknownStateError(f"world {name!r}: the expert acts at state {unknown[0]}, which the world has not got")
+        raise UnknownStateError(
+            f"world {name!r}: the expert acts at state {shown(unknown[0])}, which the world has not got"
+        )
     table = np.zeros((len(ids), n_actions), bool)
     for row, s in enumerate(ids):
         table[row, list(expert[int(s)])] = True
