@@ -20,6 +20,7 @@ from selectenv.typing import FloatArray, IntArray
 T = TypeVar("T")
 LARGEST_INT = 2**63 - 1
 """Whole numbers beyond this fit into no array."""
+LONGEST_PATH = 4096
 SHOWN = 100
 """Characters of a value that an error message shows."""
 
@@ -131,7 +132,7 @@ def check_path(name: str, path: Any) -> Path:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise OptionTypeError(f"{name} must be a path, a string or a pathlib.Path, not {shown(path)}")
-    if not text or "\0" in text:
+    if not text or "\0" in text or len(text) > LONGEST_PATH:
         raise OptionError(f"{name} must be the name of a file or directory, not {shown(text)}")
     return Path(text)
 
@@ -147,7 +148,7 @@ def check_callable(name: str, function: Any, *arguments: str) -> Callable[..., A
     Raises:
         OptionTypeError: it is not a function, or one of other arguments.
     """
-    if not callable(function) or isinstance(function, type):
+    if not callable(function) or isinstance(function, type) or inspect.isbuiltin(function):
         raise OptionTypeError(f"{name} must be a function of ({', '.join(arguments)}), not {shown(function)}")
     try:
         inspect.signature(function).bind(*arguments)

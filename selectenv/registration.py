@@ -5,7 +5,7 @@ from collections.abc import Callable
 import gymnasium as gym
 
 from selectenv.checks import check_instance
-from selectenv.worlds import WORLDS, M, WorldDefaults, WorldRow, row_of
+from selectenv.worlds import WORLDS, M, WorldDefaults, row_of
 
 
 def env_id(world: str) -> str:
@@ -30,7 +30,6 @@ def register_world(name: str, defaults: WorldDefaults | None = None) -> Callable
         name: the world's name.
         defaults: expert share, mixture, learner and evaluator of the world; generic ones by default.
     """
-
     given = WorldDefaults() if defaults is None else check_instance("defaults", defaults, WorldDefaults)
 
     def register(make: M) -> M:

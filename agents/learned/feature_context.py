@@ -3,6 +3,8 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
+
 from agents.base import Info, Observation, RankingAgent, only_open
 from agents.errors import NotTrainedError
 from agents.learned.state_features import Structure, state_features, structure_of

@@ -63,9 +63,8 @@ class OptunaSearch(SearchAgent):
         for option in ("max_evaluations", "swaps", "batch"):
             setattr(self, option, check_int(option, getattr(self, option)))
         if self.storage is not None:
-            self.storage = (
-                os.fspath(check_path("storage", self.storage)) if "://" not in str(self.storage) else self.storage
-            )
+            is_url = isinstance(self.storage, str) and "://" in self.storage
+            self.storage = self.storage if is_url else os.fspath(check_path("storage", self.storage))
         if self.sampler_options is not None:
             check_instance("sampler_options", self.sampler_options, dict)
 

@@ -1,6 +1,7 @@
 """The command line: list, run and compare studies, draw what strategies label, show the best sets known."""
 
 import argparse
+import io
 import sys
 from collections import Counter
 from pathlib import Path
@@ -47,6 +48,8 @@ EXAMPLES = """examples:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; return 0 if all went well, 1 for an error, 130 when interrupted."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be valid text
     known = parser()
     options, rest = known.parse_known_args(arguments)
     if "rest" in options:

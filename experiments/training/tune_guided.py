@@ -30,7 +30,7 @@ def find_world(name: str) -> str | TabularWorld:
     module, _, function = name.partition(":")
     try:
         world = getattr(importlib.import_module(module), function)()
-    except (ImportError, AttributeError, TypeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise OptionError(f"{name!r} makes no world: it must be module:function without arguments ({error})") from None
     if not isinstance(world, TabularWorld):
         raise OptionError(f"{name!r} makes {type(world).__name__}, not a TabularWorld")

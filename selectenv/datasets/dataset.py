@@ -84,19 +84,7 @@ class OfflineDataset:
         check_instance("spec", self.spec, Mapping)  # type: ignore[type-abstract]
         if self.images is not None:
             check_instance("images", self.images, Images)
-        for name, dtype in COLUMNS.items():
-            column = getattr(self, name)
-            if name == "hidden_reward" and column is None:
-                continue
-            if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
-                raise DatasetError(
-                    f"{name} must be an array of {dtype} with one entry per transition, not {shown(column)}; "
-                    "`from_arrays` converts arrays of other types"
-                )
-            if not column.flags.c_contiguous:
-                object.__setattr__(self, name, np.ascontiguousarray(column))
-        if not isinstance(self.ids, np.ndarray) or self.ids.ndim != 1:
-            raise DatasetError(f"ids must be an array with one entry per state, not {shown(self.ids)}")
+        self._check_columns()
         size, n = len(self.state), len(self.ids)
         if size == 0 or n == 0:
             raise DatasetError("the dataset is empty: it needs at least one transition")
@@ -116,6 +104,22 @@ class OfflineDataset:
             raise DatasetError("a transition that terminates its episode has no next state: it must be -1")
         if self.images is not None and len(self.images) != n:
             raise DatasetError(f"there are {len(self.images)} images of {n} states")
+
+    def _check_columns(self) -> None:
+        """Check the types of the columns, and make them contiguous."""
+        for name, dtype in COLUMNS.items():
+            column = getattr(self, name)
+            if name == "hidden_reward" and column is None:
+                continue
+            if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
+                raise DatasetError(
+                    f"{name} must be an array of {dtype} with one entry per transition, not {shown(column)}; "
+                    "`from_arrays` converts arrays of other types"
+                )
+            if not column.flags.c_contiguous:
+                object.__setattr__(self, name, np.ascontiguousarray(column))
+        if not isinstance(self.ids, np.ndarray) or self.ids.ndim != 1:
+            raise DatasetError(f"ids must be an array with one entry per state, not {shown(self.ids)}")
 
     def __len__(self) -> int:
         """Return the number of transitions."""

@@ -45,7 +45,7 @@ def from_arrays(
     s, following, a = _plain("states", states), _plain("next_states", next_states), _plain("actions", actions)
     if {s.dtype.kind, following.dtype.kind} not in ({"i"}, {"u"}, {"i", "u"}, {"U"}):
         raise DatasetError(f"state ids must be integers or strings, all alike, not {s.dtype} and {following.dtype}")
-    if s.dtype.kind != following.dtype.kind and s.dtype.kind != "U":
+    if {s.dtype.kind, following.dtype.kind} == {"i", "u"}:
         s, following = as_ints("states", s, DatasetError), as_ints("next_states", following, DatasetError)
     if a.dtype.kind not in "iu":
         raise DatasetError(f"actions must be integers, not {a.dtype}")

@@ -11,8 +11,8 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.tabular.mixture import EXPERTS, expert_actions, mixture_policy
 from selectenv.domains.tabular.world import TabularWorld
 from selectenv.errors import DatasetError, OptionError
-from selectenv.kernels.tabular.sample import collect as collect_transitions
 from selectenv.io.resources import require_memory
+from selectenv.kernels.tabular.sample import collect as collect_transitions
 from selectenv.options import LARGEST_SIZE, MIXTURES, DataOptions
 from selectenv.streams import seed_word
 

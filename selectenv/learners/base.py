@@ -5,8 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from selectenv.datasets.dataset import OfflineDataset
 from selectenv.checks import check_instance, check_real, shown
+from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import LearnerError, PolicyError
 from selectenv.policies import Policy, PolicyBatch, PolicyList, TablePolicies, asked, known
 from selectenv.typing import BoolArray, FloatArray

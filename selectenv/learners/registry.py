@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from selectenv.checks import check_instance, check_int, shown
+from selectenv.checks import check_int, shown
 from selectenv.errors import OptionError, OptionTypeError
 from selectenv.extensions import Registry
 from selectenv.learners.base import Learner, adapt
@@ -103,9 +103,9 @@ def _foreign(name: str, factory: Any) -> LearnerRow:
     """Return the row of somebody else's learner: a class or a function with options of its own."""
     try:
         parameters = tuple(inspect.signature(factory).parameters)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
         raise OptionTypeError(
-            f"the learner {shown(name)} must be a class or a function, not {shown(factory)} ({error})"
+            f"the learner {shown(name)} must be a class or a function with named parameters, not {shown(factory)}"
         ) from None
     common = {"gamma": "gamma", "seed": "learner_seed"}
 

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from selectenv.checks import as_array
+from selectenv.checks import as_array, as_reals
 from selectenv.errors import ActionError, EpisodeError
 from selectenv.observation import Observation
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -65,6 +65,4 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
             raise ActionError(f"an action is one score a state, {n} numbers, not {scores.dtype}{scores.shape}")
         if not np.isfinite(scores).all():
             raise ActionError("scores must be finite")
-        with np.errstate(over="ignore"):
-            found = scores.astype(np.float64)
-        return found
+        return as_reals("scores", scores, ActionError)

@@ -105,7 +105,12 @@ AGENT_CALLS = [
     *(Call(f"agents.make {name}", make, {"name": lambda name=name: name, **cheap(name)}) for name in NAMES),  # type: ignore[misc]
     Call("agents.play", play, {"env": small.env, "agent": small.agent, "seed": lambda: 0}),
     Call("agents.load", agents.load, {"path": small.agent_file}),
-    Call("agent.save", save, {"path": lambda: small.folder() / "again.json"}, fixed={"agent": lambda: small.agent("best-of")}),
+    Call(
+        "agent.save",
+        save,
+        {"path": lambda: small.folder() / "again.json"},
+        fixed={"agent": lambda: small.agent("best-of")},
+    ),
     *(
         Call(
             f"{name}.train",
@@ -146,7 +151,7 @@ AGENT_CALLS = [
         agents.make("ppo").evaluation,  # type: ignore[attr-defined]
         {"env": small.env, **constants(every=10, episodes=1, seed=0)},
     ),
-]  # fmt: skip
+]
 
 
 # Wrappers
@@ -209,7 +214,11 @@ WRAPPER_CALLS = [
     Call("OneShot", one_shot, {"env": small.env}),
     Call("OneShot.step", one_shot_method("step"), {"action": lambda: np.zeros(7), "before_reset": lambda: False}),
     Call("OneShot.masks", one_shot_method("masks"), {"scores": scores, "before_reset": lambda: False}),
-    Call("OneShot.performance_many", one_shot_method("performance_many"), {"scores": scores, "before_reset": lambda: False}),
+    Call(
+        "OneShot.performance_many",
+        one_shot_method("performance_many"),
+        {"scores": scores, "before_reset": lambda: False},
+    ),
     Call(
         "TensorBoardMonitor",
         monitor,
@@ -220,5 +229,5 @@ WRAPPER_CALLS = [
         },
     ),
     Call("OneShot.reset", lambda **given: reset(OneShot, **given), constants(seed=0, options=None), True),
-]  # fmt: skip
+]
 CALLS = AGENT_CALLS + WRAPPER_CALLS

@@ -63,18 +63,40 @@ def reward_selection_env(**options: Any) -> Any:
 
 
 DATA = constants(
-    world="Tree", depth=3, dataset="train", dataset_seed=0, dataset_size=300, expert_share=0.5, mixture="all",
-    expert="published", cache=False,
-)  # fmt: skip
+    world="Tree",
+    depth=3,
+    dataset="train",
+    dataset_seed=0,
+    dataset_size=300,
+    expert_share=0.5,
+    mixture="all",
+    expert="published",
+    cache=False,
+)
 LEARNER = constants(learner="uds", solver="exact", impute=0, unseen="zero", gamma=0.99)
 EPISODE = constants(
-    budget=3, reward_mode="marginal", phase="train", initial_ratio=0.1, labels_per_refit=1, occupancy="normalised",
+    budget=3,
+    reward_mode="marginal",
+    phase="train",
+    initial_ratio=0.1,
+    labels_per_refit=1,
+    occupancy="normalised",
     render_mode=None,
-)  # fmt: skip
+)
 SAMPLED = constants(
-    world="Tree", depth=2, dataset_size=50, cache=False, solver="sampled", learner_seed=0, passes=2,
-    evaluator="rollout", rollouts=10, evaluation_seed=0, discount=0.9, impute="min",
-)  # fmt: skip
+    world="Tree",
+    depth=2,
+    dataset_size=50,
+    cache=False,
+    solver="sampled",
+    learner_seed=0,
+    passes=2,
+    evaluator="rollout",
+    rollouts=10,
+    evaluation_seed=0,
+    discount=0.9,
+    impute="min",
+)
 MAKING = [
     Call("make_problem", make_problem, DATA | LEARNER | constants(evaluator="exact", discount=1.0, scale=None)),
     Call("make_problem, sampled", make_problem, SAMPLED),
@@ -84,7 +106,9 @@ MAKING = [
     Call(
         "make_problem, data alone",
         make_problem,
-        constants(world=None) | {"dataset": small.dataset_file} | constants(updates=None, learner_runs=1, checkpoints=None),
+        constants(world=None)
+        | {"dataset": small.dataset_file}
+        | constants(updates=None, learner_runs=1, checkpoints=None),
     ),
     Call("make_env", make_env, {**DATA, **EPISODE}),
     Call("gym.make", gym_make, DATA | EPISODE, True),
@@ -94,7 +118,7 @@ MAKING = [
         constants(budget=0.3, padding=12, smallest=8, largest=10, kinds=("tree",), learner="uds", reward_mode="final"),
     ),
     Call("RewardSelectionEnv", reward_selection_env, {"problem": small.problem, **EPISODE}),
-]  # fmt: skip
+]
 
 
 # Environments
@@ -200,8 +224,10 @@ PROBLEMS = [
             "budget_states": lambda: None,
         },
     ),
-    *(Call(f"problem.{name}", problem_method(name), {"labels": lambda: [0, 1]}, fixed=PROBLEM)
-    for name in ("mask", "learn", "performance", "score")),
+    *(
+        Call(f"problem.{name}", problem_method(name), {"labels": lambda: [0, 1]}, fixed=PROBLEM)
+        for name in ("mask", "learn", "performance", "score")
+    ),
     Call(
         "problem.performance_many",
         problem_method("performance_many"),
@@ -249,7 +275,7 @@ PROBLEMS = [
             **constants(expert_share=0.5, mixture="all", expert="published", size=50, seed=0),
         },
     ),
-]  # fmt: skip
+]
 
 # Worlds
 
@@ -271,7 +297,7 @@ def outcomes() -> dict[str, Callable[[], Any]]:
 
 
 def _use_world(world: Any) -> Any:
-    world.fingerprint
+    str(world.fingerprint)
     if world.horizon > LONG:
         return None
     world.best_return(), world.worst_return()
@@ -356,7 +382,9 @@ WORLD_CALLS = [
     ),
     Call("world.best_return", best_return, {"discount": lambda: 1.0}, fixed={"world": small.world}),
     Call(
-        "register_world", register_world, {"name": lambda: "OddWorld", "defaults": lambda: None, "make": lambda: small.world}
+        "register_world",
+        register_world,
+        {"name": lambda: "OddWorld", "defaults": lambda: None, "make": lambda: small.world},
     ),
     Call(
         "WorldDefaults",
@@ -367,7 +395,7 @@ WORLD_CALLS = [
     Call("a learner's answer", own_learner, {"answer": lambda: None}),
     Call("WORLDS", look_up, {"name": lambda: "Tree"}),
     Call("env_id", selectenv.env_id, {"world": lambda: "Tree"}),
-]  # fmt: skip
+]
 
 # Policies, evaluators, results, views
 
@@ -436,7 +464,11 @@ POLICIES = [
     Call(
         "evaluator.returns",
         returns,
-        {"engine": exact_returns, "policies": lambda: PolicyList([TablePolicy(uniform_table())]), "discount": lambda: 1.0},
+        {
+            "engine": exact_returns,
+            "policies": lambda: PolicyList([TablePolicy(uniform_table())]),
+            "discount": lambda: 1.0,
+        },
     ),
     Call("RolloutReturns", rollout_returns, {"world": small.world, **constants(episodes=5, seed=0)}),
     Call(
@@ -455,5 +487,5 @@ POLICIES = [
         {"dataset": small.dataset, **constants(rule="uds", gamma=0.99, budget=3), "initial": lambda: np.array([0])},
     ),
     Call("view.reveal", reveal, {"transitions": lambda: np.array([0, 1]), "rewards": lambda: np.array([0.0, 1.0])}),
-]  # fmt: skip
+]
 CALLS = MAKING + STEPS + PROBLEMS + WORLD_CALLS + POLICIES

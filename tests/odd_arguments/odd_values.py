@@ -41,7 +41,7 @@ class Half:
         return 1
 
 
-def _ones() -> Iterator[int]:
+def _numbers() -> Iterator[int]:
     yield from (0, 1, 2)
 
 
@@ -138,7 +138,7 @@ COLLECTIONS: dict[str, Callable[[], Any]] = {
     "dict": lambda: {"a": 1},
     "dict of ints": lambda: {0: [0]},
     "dict keys": lambda: {0: 0, 1: 1}.keys(),
-    "generator": _ones,
+    "generator": _numbers,
     "map": lambda: map(int, "012"),
     "list of None": lambda: [None, None],
     "list of str": lambda: ["a", "b"],
@@ -227,7 +227,7 @@ MIXED_UP: dict[str, Callable[[], Any]] = {
     "policy of another world": lambda: small.other_problem().learn([0]).policy,
     "fit result": lambda: small.problem().learn([0]),
     "view": lambda: small.env().view(),
-    "view of another world": lambda: _view_of_another_world(),
+    "view of another world": small.view_of_another_world,
     "observation": small.observation,
     "info": small.info,
     "layout": lambda: small.world().layout,
@@ -244,14 +244,6 @@ PATHS: dict[str, Callable[[], Any]] = {
     "kernel directory": lambda: Path("/proc/odd/x.npz"),
     "NUL path": lambda: Path("a\0b.npz"),
     "long path": lambda: small.folder() / ("x" * 300),
-    "dot": lambda: Path(),
+    "dot": Path,
 }
 ODD = SCALARS | TEXTS | COLLECTIONS | ARRAYS | MIXED_UP | PATHS
-
-
-def _view_of_another_world() -> Any:
-    from selectenv import RewardSelectionEnv
-
-    env = RewardSelectionEnv(small.other_problem(), 3)
-    env.reset(seed=0)
-    return env.view()

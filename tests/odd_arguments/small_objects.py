@@ -89,8 +89,9 @@ def other_env() -> gym.Env[Any, Any]:
     return gym.make("CartPole-v1")
 
 
+@cache
 def agent(name: str = "guided", **options: Any) -> agents.Agent:
-    """Return a strategy, trained on `env` if it trains."""
+    """Return a strategy that has begun an episode, trained on `env` if it trains."""
     made = agents.make(name, **options)
     made.train(env())
     made.begin(env().view())
@@ -127,11 +128,23 @@ def text_file() -> Path:
     return path
 
 
+@cache
+def _first() -> tuple[dict[str, Any], dict[str, Any]]:
+    return env().reset(seed=0)
+
+
 def observation() -> dict[str, Any]:
     """Return the first observation of an episode."""
-    return env().reset(seed=0)[0]
+    return dict(_first()[0])
 
 
 def info() -> dict[str, Any]:
     """Return the first info of an episode."""
-    return env().reset(seed=0)[1]
+    return dict(_first()[1])
+
+
+def view_of_another_world() -> selectenv.SelectionView:
+    """Return what a strategy may know in another world."""
+    made = selectenv.RewardSelectionEnv(other_problem(), 3)
+    made.reset(seed=0)
+    return made.view()

@@ -87,7 +87,7 @@ class TabularWorld:
         total = np.bincount(pair, self.probability, n * actions)
         if not (self.probability >= 0).all() or (np.abs(total - 1) > PROBABILITY_TOLERANCE).any():
             raise WorldError("the probabilities of the outcomes of an action must be 0 or more and sum to 1")
-        if not (self.start >= 0).all() or abs(self.start.sum() - 1) > PROBABILITY_TOLERANCE:
+        if not ((self.start >= 0) & (self.start < 2)).all() or abs(self.start.sum() - 1) > PROBABILITY_TOLERANCE:
             raise WorldError("the start distribution must be 0 or more and sum to 1")
         if not np.isfinite(self.reward).all():
             raise WorldError("rewards must be finite")
@@ -283,7 +283,8 @@ def from_toy_text(
         state, action, probability, next_state, reward, terminated = zip(*rows, strict=True)
     except (AttributeError, TypeError, ValueError) as error:
         raise WorldError(
-            f"the table `P` of {shown(env)} must be {{state: {{action: [(probability, next, reward, ended)]}}}} ({error})"
+            f"the table `P` of {shown(env)} must be {{state: {{action: [(probability, next, reward, ended)]}}}} "
+            f"({error})"
         ) from None
     start = getattr(env.unwrapped, "initial_state_distrib", None)
     if start is None:
@@ -321,8 +322,10 @@ def truth_values(name: str, values: ArrayLike, error: type[SelectEnvError]) -> B
 
 def _check_start(name: str, start: FloatArray) -> None:
     """Raise unless ``start`` is a distribution."""
-    if start.ndim != 1 or not np.isfinite(start).all() or (start < 0).any() or start.sum() <= 0:
-        raise WorldError(f"world {name!r}: the start distribution must have a positive entry and no negative one")
+    if start.ndim != 1 or not ((start >= 0) & (start < 2)).all() or start.sum() <= 0:
+        raise WorldError(
+            f"world {name!r}: the start distribution must have a positive entry, no negative one and none above 1"
+        )
     if abs(start.sum() - 1) > PROBABILITY_TOLERANCE:
         raise WorldError(f"world {name!r}: the start distribution sums to {start.sum():.6g}, not 1")
 
@@ -350,13 +353,13 @@ def _reachable(name: str, state: IntArray, next_state: IntArray, ends: BoolArray
 
 def _raise_missing_action(name: str, ids: IntArray, actions: int, state: IntArray, action: IntArray) -> None:
     """Raise an error that names the first action without outcomes."""
-    for i, state_id in enumerate(ids):
+    for state_id in ids:
         taken = np.unique(action[state == state_id])
         if len(taken) < actions:
             missing = int(np.append(np.flatnonzero(taken != np.arange(len(taken))), len(taken))[0])
             raise WorldError(
-                f"world {name!r}: probabilities at state {ids[i]}, action {missing} sum to 0, not 1: every state needs "
-                f"outcomes of all {actions} actions"
+                f"world {name!r}: probabilities at state {state_id}, action {missing} sum to 0, not 1: every state "
+                f"needs outcomes of all {actions} actions"
             )
 
 
