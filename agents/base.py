@@ -1,19 +1,22 @@
 """Base classes of selection strategies, which score states and choose the ones to label."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
-from selectenv.checks import is_int
-from selectenv.errors import LabelError
+from selectenv.checks import check_instance, is_int, shown
+from selectenv.errors import LabelError, ObservationError
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
 
+A = TypeVar("A", bound=np.generic)
 Observation = dict[str, Any]
 Info = dict[str, Any]
 UNLIKELY = -1e6
@@ -81,7 +84,7 @@ class SamplingAgent(Agent):
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return the probability [n] that each state is drawn next; NaN for states that can no longer be labelled."""
         open_states = open_mask(info)
-        weights = np.where(open_states, self.weights(obs, info), 0.0)
+        weights = np.where(open_states, of_length(len(open_states), self.weights(obs, info)), 0.0)
         total = weights.sum()
         share = weights / total if total > 0 else open_states / max(open_states.sum(), 1)
         return np.where(open_states, share, np.nan)
@@ -99,10 +102,67 @@ class RankingAgent(Agent):
         return top_k(self.scores(obs, info), k)
 
 
+def feature(obs: Observation, name: str) -> FloatArray:
+    """Return a feature of every state [n], or of the episode [1].
+
+    Raises:
+        ObservationError: the observation does not have it.
+    """
+    values = obs.get(name) if isinstance(obs, dict) else None
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiub" or not values.size:
+        raise ObservationError(
+            f"an observation is a dict of arrays, as env.reset and env.step return it, with {name!r}; got {shown(obs)}"
+        )
+    found = values.astype(np.float64)
+    if not math.isfinite(found.dot(found)):
+        raise ObservationError(f"the feature {name!r} of an observation must be finite")
+    return found
+
+
 def open_mask(info: Info) -> BoolArray:
-    """Return the mask [n] of states that can still be labelled."""
-    mask: BoolArray = np.asarray(info["action_mask"]) > 0
+    """Return the mask [n] of states that can still be labelled.
+
+    Raises:
+        ObservationError: the info has no such mask.
+    """
+    values = info.get("action_mask") if isinstance(info, dict) else None
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiub":
+        raise ObservationError(
+            f"an info is a dict, as env.reset and env.step return it, with an array 'action_mask'; got {shown(info)}"
+        )
+    mask: BoolArray = values > 0
     return mask
+
+
+def only_open(scores: FloatArray, info: Info) -> FloatArray:
+    """Return the scores [n] of states that can still be labelled, NaN for the others.
+
+    Raises:
+        ObservationError: there are not as many scores as states.
+    """
+    mask = open_mask(info)
+    return np.where(mask, of_length(len(mask), scores), np.nan)
+
+
+def of_length(n: int, values: NDArray[A]) -> NDArray[A]:
+    """Return ``values`` if they are ``n``.
+
+    Raises:
+        ObservationError: they are more or fewer: observation and info are not of the same environment.
+    """
+    if len(values) != n:
+        raise ObservationError(f"the observation has {len(values)} states, the info or the data have {n}")
+    return values
+
+
+def labels_made(obs: Observation, info: Info) -> int:
+    """Return the number of labels that the strategy has made so far, without the initial ones."""
+    initial = info.get("initial") if isinstance(info, dict) else None
+    if not isinstance(initial, np.ndarray) or initial.ndim != 1:
+        raise ObservationError(
+            f"an info has an array 'initial', as env.reset and env.step return it; got {shown(info)}"
+        )
+    return int(np.count_nonzero(feature(obs, "labelled"))) - len(initial)
 
 
 def top_k(scores: FloatArray, k: int) -> IntArray:
@@ -123,7 +183,9 @@ def gumbel_top_k(weights: FloatArray, open_states: BoolArray, k: int, rng: np.ra
     Adding Gumbel noise to log weights and taking the k largest draws from the same distribution as k draws with the
     weights of drawn states set to 0 (Vieira 2014; Kool et al. 2019, https://arxiv.org/abs/1903.06059).
     """
-    with np.errstate(divide="ignore"):
+    check_instance("rng", rng, np.random.Generator)
+    of_length(len(open_states), weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
         keys = np.where(weights > 0, np.log(weights), UNLIKELY) + rng.gumbel(size=len(weights))
     return top_k(np.where(open_states, keys, np.nan), k)
 
@@ -131,5 +193,5 @@ def gumbel_top_k(weights: FloatArray, open_states: BoolArray, k: int, rng: np.ra
 def _check_enough(available: int, k: int) -> None:
     if not is_int(k) or not 1 <= k <= available:
         raise LabelError(
-            f"k must be an integer between 1 and the {available} states that can still be labelled; got {k!r}"
+            f"k must be an integer between 1 and the {available} states that can still be labelled; got {shown(k)}"
         )

@@ -11,5 +11,5 @@ class SearchLimitError(SelectEnvError, RuntimeError):
     """A search would evaluate more label sets than its ``max_evaluations``."""
 
 
-class SavedAgentError(SelectEnvError, ValueError):
+class SavedAgentError(SelectEnvError, ValueError, OSError):
     """A saved strategy is damaged, not a saved strategy, or was trained for another world or budget."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.base import Agent
-from selectenv.checks import check_int
+from selectenv.checks import check_int, shown
 from selectenv.errors import NoRewardsWarning, OptionError, OptionTypeError
 from selectenv.streams import generator
 from selectenv.typing import IntArray
@@ -52,7 +52,7 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
         NoRewardsWarning: the strategy uses rewards, and the data have none.
     """
     if not isinstance(agent, Agent):
-        raise OptionTypeError(f"agent must be an Agent, made with agents.make(name), not {agent!r}")
+        raise OptionTypeError(f"agent must be an Agent, made with agents.make(name), not {shown(agent)}")
     inner, seed = selection_env(env), check_int("seed", seed, 0)
     if layer(env, OneShot) is not None:
         raise OptionError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from agents.base import Agent
 from agents.errors import SavedAgentError
-from selectenv.checks import did_you_mean
+from selectenv.checks import check_path, did_you_mean, shown
 from selectenv.errors import OptionError, OptionTypeError, UnknownNameError
 from selectenv.extensions import Registry
 
@@ -27,7 +27,9 @@ class AgentRow(NamedTuple):
 
 def _row_of(name: str, kind: Any) -> AgentRow:
     if not isinstance(kind, type) or not issubclass(kind, Agent) or "__dataclass_fields__" not in vars(kind):
-        raise OptionTypeError(f"the agent {name!r} must be a dataclass that derives from agents.Agent, not {kind!r}")
+        raise OptionTypeError(
+            f"the agent {shown(name)} must be a dataclass that derives from agents.Agent, not {shown(kind)}"
+        )
     return AgentRow(kind, {})
 
 
@@ -84,8 +86,7 @@ def load(path: str | os.PathLike[str]) -> Agent:
     from agents.sb3.sb3_agents import load_sb3
     from agents.search.search_agent import SearchAgent, read_memory
 
-    if not isinstance(path, str | os.PathLike):
-        raise OptionTypeError(f"path must be the path of a saved strategy, not {path!r}")
+    path = check_path("path", path)
     if os.fspath(path).endswith(".zip") or zipfile.is_zipfile(path):
         return load_sb3(path, make)
     memory = read_memory(path)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from selectenv.checks import is_int
+from selectenv.checks import is_int, shown
 from selectenv.errors import BudgetError, SelectEnvError
 
 
@@ -28,10 +28,10 @@ def number_of_labels(
     allowed = f"allowed: an int from 1 to {most} (labels) or a float above 0 and up to 1 (share of {n} states)"
     if is_int(budget):
         if not 1 <= budget <= most:
-            raise error(f"{name}={budget} labels is out of range; {allowed}")
+            raise error(f"{name}={shown(budget)} labels is out of range; {allowed}")
         return int(budget)
     if not isinstance(budget, float | np.floating):
-        raise error(f"{name}={budget!r} is not a number; {allowed}")
+        raise error(f"{name}={shown(budget)} is not a number; {allowed}")
     if not 0 < budget <= 1:
         hint = f" Did you mean the int {int(budget)}?" if math.isfinite(budget) and 1 < budget <= most else ""
         raise error(f"{name}={budget} as a share is out of range; {allowed}.{hint}")
@@ -55,6 +55,6 @@ def episode_labels(budget: Any, n: int, rng: np.random.Generator | None) -> int:
     if not shares or not 0 < budget[0] <= budget[1] <= 1:
         raise BudgetError(
             f"budget must be an int, a float in (0, 1], or a (low, high) pair of such floats with low <= high; got "
-            f"{budget!r}"
+            f"{shown(budget)}"
         )
     return number_of_labels(budget[1] if rng is None else float(rng.uniform(*budget)), n)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.budget import episode_labels, number_of_labels
-from selectenv.checks import as_array, check_instance, is_int
+from selectenv.checks import as_array, check_callable, check_instance, is_int, shown
 from selectenv.errors import ActionError, BudgetError, EpisodeError, NoEvaluatorError, OptionError, OptionTypeError
 from selectenv.evaluation.evaluator import Calls
 from selectenv.observation import FEATURE_BOUNDS, Observation, data_features, learned_features
@@ -48,10 +48,12 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         if isinstance(problem, SelectionProblem):
             first = problem
         elif callable(problem):
-            self._source = problem
-            first = problem(np.random.default_rng(0))
+            self._source = check_callable("a problem source", problem, "rng")
+            first = self._source(np.random.default_rng(0))
         else:
-            raise OptionTypeError(f"problem must be a SelectionProblem or a function that makes one, not {problem!r}")
+            raise OptionTypeError(
+                f"problem must be a SelectionProblem or a function that makes one, not {shown(problem)}"
+            )
         self._adopt(first)
         n = first.n_states
         self.budget = self._labels(None)
@@ -132,7 +134,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         numbers = as_array("a batch of labels", actions, ActionError)
         n = len(self.labelled_at)
         if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or len(numbers) == 0:
-            raise ActionError(f"a batch of labels must be a non-empty list of state numbers, not {actions!r}")
+            raise ActionError(f"a batch of labels must be a non-empty list of state numbers, not {shown(actions)}")
         if numbers.min() < 0 or numbers.max() >= n:
             raise ActionError(f"state numbers must lie in 0..{n - 1}; got {numbers.min()}..{numbers.max()}")
         self._check_running()
@@ -211,7 +213,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
     def _initial_count(self) -> int:
         """Return how many states are labelled at random at reset."""
-        initial = math.floor(self.options.initial_ratio * self.problem.budget_states + 1e-9)
+        initial = math.floor(float(self.options.initial_ratio) * self.problem.budget_states + 1e-9)
         if self._source is not None:
             return min(initial, self.budget - 1)
         if initial >= self.budget:
@@ -239,10 +241,10 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         if isinstance(action, np.ndarray) and action.shape == () and action.dtype.kind in "iu":
             action = action.item()
         if not is_int(action):
-            raise ActionError(f"an action is the number of a state, an int from 0 to {n - 1}, not {action!r}")
+            raise ActionError(f"an action is the number of a state, an int from 0 to {n - 1}, not {shown(action)}")
         if not 0 <= action < n:
             raise ActionError(
-                f"there is no state number {action}: they lie in 0..{n - 1}; for ids use `problem.actions(ids)`"
+                f"there is no state number {shown(action)}: they lie in 0..{n - 1}; for ids use `problem.actions(ids)`"
             )
         return int(action)
 

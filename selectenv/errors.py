@@ -6,12 +6,16 @@ from gymnasium import error as gym_error
 class SelectEnvError(Exception):
     """Base of every error raised on purpose by this project."""
 
+    def __str__(self) -> str:
+        """Return the message as it is: KeyError, which some subclasses also are, would quote it."""
+        return str(self.args[0]) if self.args else ""
+
 
 class OptionError(SelectEnvError, ValueError):
     """An option has a value that is not allowed, or options contradict each other."""
 
 
-class UnknownNameError(OptionError):
+class UnknownNameError(OptionError, KeyError):
     """A world, dataset, learner or option of this name does not exist."""
 
 
@@ -34,10 +38,6 @@ class ActionError(LabelError, gym_error.InvalidAction):
 class UnknownStateError(SelectEnvError, KeyError):
     """A state id that the world or the dataset has not got."""
 
-    def __str__(self) -> str:
-        """Say the message plainly: KeyError would quote it."""
-        return str(self.args[0]) if self.args else ""
-
 
 class EpisodeError(SelectEnvError, gym_error.ResetNeeded):
     """A step before reset or after the end of the episode."""
@@ -51,8 +51,16 @@ class DatasetError(SelectEnvError, ValueError):
     """Arrays that do not form a dataset."""
 
 
-class DatasetFileError(DatasetError):
+class FileError(SelectEnvError, OSError):
+    """A file or directory that cannot be read or written."""
+
+
+class DatasetFileError(DatasetError, OSError):
     """A dataset file that is damaged, foreign, or of another format version."""
+
+
+class ObservationError(SelectEnvError, ValueError):
+    """An observation or an info that does not come from an environment of reward selection."""
 
 
 class PolicyError(SelectEnvError, ValueError):
@@ -67,7 +75,7 @@ class ExtensionError(SelectEnvError, ImportError):
     """An entry point of another package that cannot be loaded."""
 
 
-class WeightsFileError(SelectEnvError, ValueError):
+class WeightsFileError(SelectEnvError, ValueError, OSError):
     """A file of network weights that is damaged, foreign, or of another network."""
 
 
@@ -99,9 +107,21 @@ class MissingExtraError(SelectEnvError, gym_error.DependencyNotInstalled):
     """An optional dependency is not installed; the message names the extra."""
 
 
-class UnseenStatesWarning(UserWarning):
+class SelectEnvWarning(UserWarning):
+    """Base of every warning issued on purpose by this project."""
+
+
+class UnseenStatesWarning(SelectEnvWarning):
     """An evaluation visits mostly states that are not in the data."""
 
 
-class NoRewardsWarning(UserWarning):
+class NoTableWarning(SelectEnvWarning):
+    """An environment has no table of outcomes, so returns are estimated by rollouts."""
+
+
+class CacheWarning(SelectEnvWarning, RuntimeWarning):
+    """Collected data cannot be kept in the cache."""
+
+
+class NoRewardsWarning(SelectEnvWarning):
     """A strategy that uses revealed rewards is played on data without rewards."""

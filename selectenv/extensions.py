@@ -1,10 +1,11 @@
 """Registries of worlds, learners and agents: decorators add to them, and so do entry points of other packages."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from selectenv.checks import check_name
+from selectenv.checks import check_name, shown
 from selectenv.errors import ExtensionError, OptionError
 
 R = TypeVar("R")
@@ -32,9 +33,9 @@ class Registry(Mapping[str, R], Generic[R]):
         Raises:
             OptionError: the name is not a word, or it is taken.
         """
-        if not isinstance(name, str) or not name.replace("-", "").replace("_", "").isalnum():
+        if not isinstance(name, str) or not re.fullmatch(r"\w[\w-]{0,99}", name):
             raise OptionError(
-                f"the name of a {self.kind} must be made of letters, digits, hyphens and underscores, not {name!r}"
+                f"the name of a {self.kind} must be made of letters, digits, hyphens and underscores, not {shown(name)}"
             )
         if name in self._rows:
             raise OptionError(f"there is a {self.kind} {name!r} already: choose another name")
@@ -44,10 +45,11 @@ class Registry(Mapping[str, R], Generic[R]):
         """Return a row, loading it if it is an entry point.
 
         Raises:
+            UnknownNameError: there is no such row; the message lists the known ones.
             ExtensionError: the entry point cannot be loaded.
         """
-        if name not in self._rows:
-            point = self._entry_points[name]
+        if not isinstance(name, str) or name not in self._rows:
+            point = self._entry_points[check_name(self.kind, name, self)]
             try:
                 found = point.load()
                 if name not in self._rows:  # loading a decorated object has registered it already
@@ -61,13 +63,8 @@ class Registry(Mapping[str, R], Generic[R]):
         return self._rows[name]
 
     def find(self, name: object) -> R:
-        """Return a row; an unknown name raises an error that lists the known ones.
-
-        Raises:
-            UnknownNameError: there is no such row.
-        """
-        known = isinstance(name, str) and name in self._rows
-        return self[str(name) if known else check_name(self.kind, name, self)]
+        """Return a row by a name that may be anything; see `__getitem__`."""
+        return self[name]  # type: ignore[index]
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names, those of entry points last."""

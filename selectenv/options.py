@@ -9,14 +9,24 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from selectenv.checks import check_int, check_name, check_real, did_you_mean, is_real
+from selectenv.checks import LARGEST_REWARD, (
+    check_flag,
+    check_int,
+    check_name,
+    check_path,
+    check_real,
+    did_you_mean,
+    is_real,
+    shown,
+)
 from selectenv.errors import DatasetError, OptionError, PhaseError, UnknownNameError
-from selectenv.kernels.tabular.model import LARGEST_REWARD
 
 TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
 DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
 SCALES = {"laptop": 200_000, "paper": 1_000_000}
 """Transitions of a MinAtar dataset, by name; the published data have those of "paper"."""
+LARGEST_SIZE = 2**31 - 1
+"""Largest number of transitions of a dataset, and of episodes of an evaluation."""
 MIXTURES = ("all", "non-expert")
 SOLVERS = ("exact", "sampled")
 UNSEEN = ("zero", "exclude")
@@ -59,15 +69,16 @@ class DataOptions:
         """Check the values that can be checked without a world."""
         check_int("dataset_seed", self.dataset_seed, 0)
         if self.dataset_size is not None:
-            check_int("dataset_size", self.dataset_size, error=DatasetError)
+            check_int("dataset_size", self.dataset_size, 1, LARGEST_SIZE, DatasetError)
         if self.scale is not None:
             check_name("scale", self.scale, SCALES)
         if self.expert_share is not None:
             check_real("expert_share", self.expert_share, "[0, 1]")
         if self.mixture is not None:
             check_name("mixture", self.mixture, MIXTURES)
-        if not isinstance(self.cache, bool):
-            raise OptionError(f"cache must be True or False, not {self.cache!r}")
+        if not isinstance(self.expert, str | os.PathLike):
+            raise OptionError(f"expert must be the name of an expert or the path of a file, not {shown(self.expert)}")
+        check_flag("cache", self.cache)
 
     @property
     def is_named(self) -> bool:
@@ -119,15 +130,17 @@ class LearnerOptions:
         check_real("gamma", self.gamma, "[0, 1)")
         check_int("learner_seed", self.learner_seed, 0)
         check_int("learner_runs", self.learner_runs)
-        if self.impute != "min" and not (is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD):
+        if not (isinstance(self.impute, str) and self.impute == "min") and not (
+            is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD
+        ):
             raise OptionError(
-                f'impute must be a number of magnitude {LARGEST_REWARD:g} or less, or "min", not {self.impute!r}'
+                f'impute must be a number of magnitude {LARGEST_REWARD:g} or less, or "min", not {shown(self.impute)}'
             )
         for name in ("passes", "updates"):
             if getattr(self, name) is not None:
                 check_int(name, getattr(self, name))
-        if self.checkpoints is not None and not isinstance(self.checkpoints, str | os.PathLike):
-            raise OptionError(f"checkpoints must be the path of a directory, not {self.checkpoints!r}")
+        if self.checkpoints is not None:
+            check_path("checkpoints", self.checkpoints)
 
     @property
     def checkpoint_directory(self) -> Path | None:
@@ -156,7 +169,7 @@ class EvaluationOptions:
         if self.evaluator is not None:
             check_name("evaluator", self.evaluator, EVALUATORS)
         if self.rollouts is not None:
-            check_int("rollouts", self.rollouts)
+            check_int("rollouts", self.rollouts, 1, LARGEST_SIZE)
         check_int("evaluation_seed", self.evaluation_seed, 0)
         check_real("discount", self.discount, "(0, 1]")
 
@@ -224,5 +237,5 @@ def own_options(options: Mapping[str, Any], allowed: Iterable[str], known: Itera
     rest = {name: value for name, value in options.items() if name not in known}
     for name in rest:
         if name not in allowed:
-            raise UnknownNameError(f"unknown option {name!r}; {did_you_mean(name, sorted({*known, *allowed}))}")
+            raise UnknownNameError(f"unknown option {shown(name)}; {did_you_mean(name, sorted({*known, *allowed}))}")
     return rest

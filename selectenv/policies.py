@@ -7,10 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from selectenv.checks import as_ints, as_reals, is_int, shown
 from selectenv.errors import PolicyError
 from selectenv.kernels.network.cnn import Layers, outputs
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
+ATOL = 1e-6
+"""Probabilities may miss their sum of 1 by this much."""
 Observations = NDArray[Any]
 """[batch, ...] what states look like: images or vectors."""
 
@@ -52,6 +55,18 @@ class TablePolicy:
     table: FloatArray
     """[n, actions]"""
 
+    def __post_init__(self) -> None:
+        """Convert the table to floats.
+
+        Raises:
+            PolicyError: it is not a table of numbers.
+        """
+        table = as_reals("the table of a policy", self.table, PolicyError)
+        if table.ndim != 2 or table.size == 0:
+            raise PolicyError(f"the table of a policy must have shape [n, actions], not {table.shape}")
+        if table is not self.table:
+            object.__setattr__(self, "table", table)
+
     @property
     def n_states(self) -> int:
         """Number of states of the table."""
@@ -59,7 +74,10 @@ class TablePolicy:
 
     def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
         """Return action probabilities [batch, actions], NaN for states that are not in the table."""
-        return _rows(self.table[states], states)
+        numbers, n = as_ints("states", states, PolicyError), len(self.table)
+        if numbers.ndim != 1 or (numbers.size and (numbers.min() < -1 or numbers.max() >= n)):
+            raise PolicyError(f"states must be a list of state numbers in 0..{n - 1}, or -1, not {shown(states)}")
+        return _rows(self.table[numbers], numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +120,19 @@ class PolicyList:
         states = np.arange(n_states)
         for policy in self.policies:
             size = getattr(policy, "n_states", n_states)
-            if size != n_states:
-                raise PolicyError(f"{type(policy).__name__} has {size} states; the world has {n_states}")
-        return np.stack([known(_asked(policy, states, observations)) for policy in self.policies])[..., None]
+            if not is_int(size) or size != n_states:
+                raise PolicyError(f"{shown(policy)} has {shown(size)} states; the world has {n_states}")
+        found = [known(asked(policy, states, observations)) for policy in self.policies]
+        if len({table.shape for table in found}) > 1:
+            raise PolicyError("policies that are evaluated together must have the same number of actions")
+        return np.stack(found)[..., None]
 
     def probabilities(self, which: IntArray, states: IntArray, observations: Observations | None = None) -> FloatArray:
         """Return the action probabilities [batch, actions] of policy ``which[i]`` in ``states[i]``."""
         found: FloatArray | None = None
         for i in np.unique(which):
             mine = which == i
-            part = _asked(self.policies[i], states[mine], None if observations is None else observations[mine])
+            part = asked(self.policies[i], states[mine], None if observations is None else observations[mine])
             if found is None:
                 found = np.empty((len(which), part.shape[1]))
             found[mine] = part
@@ -244,26 +265,29 @@ def _rows(rows: FloatArray, states: IntArray) -> FloatArray:
     return rows
 
 
-def _asked(policy: Policy, states: IntArray, observations: Observations | None) -> FloatArray:
+def asked(policy: Policy, states: IntArray, observations: Observations | None) -> FloatArray:
     """Return what a policy answers, after checking that it is a distribution over actions.
 
     Raises:
-        PolicyError: the answer is something else.
+        PolicyError: it is not a policy, or the answer is something else.
     """
-    if not callable(getattr(policy, "probabilities", None)):
+    if not callable(getattr(policy, "probabilities", None)) or isinstance(policy, type):
         raise PolicyError(
-            f"a policy needs a method probabilities(states, observations), and {policy!r} has none; "
+            f"a policy needs a method probabilities(states, observations), and {shown(policy)} has none; "
             "selectenv.TablePolicy makes a policy of an array [n, actions]"
         )
     try:
-        found = np.asarray(policy.probabilities(states, observations), np.float64)
+        answer = policy.probabilities(states, observations)
     except (TypeError, ValueError, IndexError) as error:
-        raise PolicyError(f"{policy!r} does not return action probabilities [batch, actions] ({error})") from error
-    if found.ndim != 2 or len(found) != len(states):
-        raise PolicyError(f"{policy!r} must return probabilities [{len(states)}, actions], not shape {found.shape}")
+        raise PolicyError(f"{shown(policy)} does not return action probabilities [batch, actions] ({error})") from error
+    found = as_reals(f"the probabilities of {shown(policy)}", answer, PolicyError)
+    if found.ndim != 2 or len(found) != len(states) or found.shape[1] == 0:
+        raise PolicyError(
+            f"{shown(policy)} must return probabilities [{len(states)}, actions], not an array of shape {found.shape}"
+        )
     total = found[~np.isnan(found).all(axis=1)]
-    if (total < 0).any() or not np.allclose(total.sum(axis=1), 1, atol=1e-6):
-        raise PolicyError(f"{policy!r} must return rows of non-negative probabilities that sum to 1")
+    if not ((total >= 0) & (total <= 1 + ATOL)).all() or not np.allclose(total.sum(axis=1), 1, atol=ATOL):
+        raise PolicyError(f"{shown(policy)} must return rows of non-negative probabilities that sum to 1")
     return found
 
 

@@ -76,6 +76,8 @@ class SelectionProblem:
 
     def with_calls(self, calls: Calls | None = None) -> "SelectionProblem":
         """Return the same problem with call counts and a lock of its own; the cache is shared."""
+        if calls is not None:
+            check_instance("calls", calls, Calls)
         evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, calls, locked=self.evaluator.locked)
         other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout, budget_states=self.budget_states)
         other._cache = self._cache

@@ -20,6 +20,7 @@ SIZES = (3_000, 30_000)
 SHARES = (0.3, 0.8)
 """Minimum and maximum share of expert actions in the data."""
 TRIES = 100
+MOST_STATES = 10_000
 WORTHWHILE = 1e-3
 """Minimum gain of labelling everything over labelling nothing, as a share of the range of returns of the world."""
 
@@ -43,10 +44,11 @@ class RandomProblems:
 
     def __post_init__(self) -> None:
         """Reject invalid sizes, and unknown kinds of worlds and learners."""
-        check_int("padding", self.padding, SMALLEST)
+        check_int("padding", self.padding, SMALLEST, MOST_STATES)
+        check_int("smallest", self.smallest, SMALLEST, self.padding)
         if self.largest is not None and check_int("largest", self.largest, self.smallest) > self.padding:
             raise OptionError(f"largest must not exceed padding ({self.padding}); got {self.largest}")
-        if not self.kinds:
+        if not isinstance(self.kinds, tuple | list) or not self.kinds:
             raise OptionError(f"kinds must contain at least one of {', '.join(KINDS)}")
         for kind in self.kinds:
             check_name("kind of world", kind, KINDS)

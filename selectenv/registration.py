@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import gymnasium as gym
 
-from selectenv.worlds import WORLDS, M, WorldDefaults, WorldRow
+from selectenv.checks import check_instance
+from selectenv.worlds import WORLDS, M, WorldDefaults, row_of
 
 
 def env_id(world: str) -> str:
     """Return the Gymnasium id of a world."""
+    check_instance("world", world, str)
     return f"RewardSelection-{world}-v0"
 
 
@@ -28,9 +30,10 @@ def register_world(name: str, defaults: WorldDefaults | None = None) -> Callable
         name: the world's name.
         defaults: expert share, mixture, learner and evaluator of the world; generic ones by default.
     """
+    given = WorldDefaults() if defaults is None else check_instance("defaults", defaults, WorldDefaults)
 
     def register(make: M) -> M:
-        WORLDS.add(name, WorldRow(make, WorldDefaults() if defaults is None else defaults))
+        WORLDS.add(name, row_of(name, make, given))
         _register(name)
         return make
 

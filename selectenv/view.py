@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from selectenv.checks import as_ints, as_reals, check_instance, check_int, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.errors import BudgetError, LabelError
 from selectenv.typing import FloatArray, IntArray
 
 
@@ -22,6 +24,12 @@ class SelectionView:
             budget: number of labels of the episode.
             initial: numbers of the states that were labelled at random at reset, out of the budget.
         """
+        check_instance("dataset", dataset, OfflineDataset)
+        check_instance("rule", rule, str)
+        check_real("gamma", gamma, "[0, 1]")
+        check_int("budget", budget, 1, error=BudgetError)
+        if as_ints("initial", initial).ndim != 1:
+            raise LabelError(f"initial must be a list of state numbers, not {shown(initial)}")
         self.dataset = dataset.without_rewards
         """The transitions, without rewards."""
         self.rule = rule
@@ -30,7 +38,7 @@ class SelectionView:
         """Discount factor of learning."""
         self.budget = budget
         """Number of labels of the episode, initial ones included."""
-        self.initial = initial
+        self.initial = as_ints("initial", initial)
         """Numbers of the states that were labelled at random at reset."""
         self._revealed: FloatArray | None = None
         self._pending: list[tuple[IntArray, FloatArray]] = []
@@ -54,4 +62,12 @@ class SelectionView:
 
     def reveal(self, transitions: IntArray, rewards: FloatArray) -> None:
         """Add the rewards of transitions; called by the environment when it labels their states."""
-        self._pending.append((transitions, rewards))
+        if not isinstance(transitions, np.ndarray) or transitions.dtype.kind not in "iu":
+            raise LabelError(f"transitions must be an array of transition numbers, not {shown(transitions)}")
+        size = len(self.dataset)
+        if transitions.size and (transitions.min() < 0 or transitions.max() >= size):
+            raise LabelError(f"transition numbers must lie in 0..{size - 1}")
+        known = as_reals("rewards", rewards)
+        if known.shape != transitions.shape:
+            raise LabelError(f"there are {transitions.shape} transitions and {known.shape} rewards")
+        self._pending.append((transitions, known))

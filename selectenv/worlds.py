@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 import gymnasium as gym
 import numpy as np
 
-from selectenv.checks import did_you_mean
+from selectenv.checks import (
+    check_instance,
+    check_int,
+    check_name,
+    check_path,
+    check_real,
+    did_you_mean,
+    shown,
+)
 from selectenv.datasets import minatar_collection, tabular_collection
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.storage import cached, load
@@ -20,11 +28,11 @@ from selectenv.domains.base import NoWorld, World
 from selectenv.domains.minatar.games import MinAtarWorld
 from selectenv.domains.tabular.discrete_env import DiscreteEnvWorld
 from selectenv.domains.tabular.world import TabularWorld
-from selectenv.errors import DatasetError, OptionError, UnknownNameError, WorldError
+from selectenv.errors import DatasetError, NoTableWarning, OptionError, OptionTypeError, UnknownNameError, WorldError
 from selectenv.evaluation import EnvironmentReturns, ExactReturns, GameReturns, ReturnEngine, RolloutReturns
 from selectenv.extensions import Registry
 from selectenv.learners.registry import LearnerDefaults
-from selectenv.options import DATASETS, DataOptions, EvaluationOptions
+from selectenv.options import DATASETS, EVALUATORS, LARGEST_SIZE, MIXTURES, DataOptions, EvaluationOptions
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -44,6 +52,16 @@ class WorldDefaults:
     """Labels (int), or share of the states (float), between two refits of the learner."""
     learner: str = "uds"
     learning: LearnerDefaults = field(default_factory=LearnerDefaults)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_real("expert_share", self.expert_share, "[0, 1]")
+        check_name("mixture", self.mixture, MIXTURES)
+        check_name("evaluator", self.evaluator, EVALUATORS)
+        check_int("rollouts", self.rollouts, 1, LARGEST_SIZE)
+        check_real("labels_per_refit", self.labels_per_refit, "(0, inf)")
+        check_instance("learner", self.learner, str)
+        check_instance("learning", self.learning, LearnerDefaults)
 
 
 @dataclass(frozen=True)
@@ -94,7 +112,7 @@ def _environment_engine(world: DiscreteEnvWorld, data: OfflineDataset, episodes:
 
 
 def _environment_instead(world: DiscreteEnvWorld, data: OfflineDataset, episodes: int, seed: int) -> ReturnEngine:
-    warnings.warn("this environment has no table of outcomes: evaluating by rollouts", UserWarning, stacklevel=4)
+    warnings.warn("this environment has no table of outcomes: evaluating by rollouts", NoTableWarning, stacklevel=4)
     return _environment_engine(world, data, episodes, seed)
 
 
@@ -118,10 +136,24 @@ FAMILIES: dict[str, WorldFamily] = {
 """Families by name; `World.family` is the key."""
 
 
-def _row_of(name: str, make: Any) -> WorldRow:
-    if not callable(make):
-        raise OptionError(f"the world {name!r} must be a function that returns a world, not {make!r}")
-    return WorldRow(make)
+def row_of(name: str, make: Any, defaults: WorldDefaults = WorldDefaults()) -> WorldRow:
+    """Return the row of a function that makes a world.
+
+    Raises:
+        OptionTypeError: it is not a function whose parameters can be given by name.
+    """
+    try:
+        named = callable(make) and all(
+            parameter.kind is not parameter.POSITIONAL_ONLY for parameter in inspect.signature(make).parameters.values()
+        )
+    except (TypeError, ValueError):  # a built-in function that does not tell its parameters
+        named = False
+    if not named:
+        raise OptionTypeError(
+            f"the world {shown(name)} must be a function that returns a world and has named parameters, not "
+            f"{shown(make)}"
+        )
+    return WorldRow(make, defaults)
 
 
 GAME_DEFAULTS = WorldDefaults(evaluator="rollout", rollouts=50, labels_per_refit=0.02)
@@ -151,7 +183,7 @@ GAMES: dict[str, WorldRow] = {
     )
 }
 """The four MinAtar games of the paper."""
-WORLDS: Registry[WorldRow] = Registry("world", "selectenv.worlds", _row_of)
+WORLDS: Registry[WorldRow] = Registry("world", "selectenv.worlds", row_of)
 for _name, _row in {**TABULAR, **GAMES}.items():
     WORLDS.add(_name, _row)
 
@@ -181,12 +213,17 @@ def find_world(world: Any, own: Mapping[str, Any]) -> World:
         WorldError: it is something else.
     """
     if isinstance(world, str):
-        world = find_row(world).make(**own)
+        row = find_row(world)
+        try:
+            inspect.signature(row.make).bind(**own)
+        except TypeError as error:
+            raise OptionTypeError(f"the world {world!r} needs other options: {error}") from None
+        world = row.make(**own)
     if world is None:
         return NoWorld()
     if isinstance(world, gym.Env):
         return tabular.from_toy_text(world) if hasattr(world.unwrapped, "P") else DiscreteEnvWorld(world)
-    if getattr(world, "family", None) not in FAMILIES:
+    if not isinstance(getattr(world, "family", None), str) or world.family not in FAMILIES or isinstance(world, type):
         raise WorldError(
             f"a world is a name, a TabularWorld, a MinAtarWorld or a Gymnasium environment, not {type(world).__name__}"
         )
@@ -249,7 +286,7 @@ def _dataset_path(data: Any) -> str | os.PathLike[str]:
         DatasetError: something else than a path.
     """
     if isinstance(data, str) and os.sep not in data and not data.endswith(".npz"):
-        raise UnknownNameError(f"unknown dataset {data!r}; {did_you_mean(data, DATASETS)} A file ends in .npz.")
+        raise UnknownNameError(f"unknown dataset {shown(data)}; {did_you_mean(data, DATASETS)} A file ends in .npz.")
     if not isinstance(data, str | os.PathLike):
-        raise DatasetError(f"a dataset is a name, a file or an OfflineDataset, not {data!r}")
-    return data
+        raise DatasetError(f"a dataset is a name, a file or an OfflineDataset, not {shown(data)}")
+    return check_path("dataset", data)

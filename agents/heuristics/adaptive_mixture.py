@@ -7,10 +7,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from agents.base import Info, Observation, SamplingAgent, Taxonomy
+from agents.base import Info, Observation, SamplingAgent, Taxonomy, feature, of_length
 from agents.errors import NotTrainedError
 from agents.registry import register
-from selectenv.checks import check_name, check_real
+from selectenv.checks import check_instance, check_name, check_real
 from selectenv.env import RewardSelectionEnv
 from selectenv.typing import FloatArray
 from selectenv.view import SelectionView
@@ -56,6 +56,7 @@ class AdaptiveMixture(SamplingAgent):
         Raises:
             NotTrainedError: `train` was not called, or was called with an environment that has other data.
         """
+        check_instance("view", view, SelectionView)
         if self._env is None or self._env.problem.dataset.without_rewards is not view.dataset:
             raise NotTrainedError(
                 "adaptive-mixture calls the evaluator while it plays: first call agent.train(env) with the same env"
@@ -74,9 +75,15 @@ class AdaptiveMixture(SamplingAgent):
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the weights [n] of the mixture."""
         w = self.exploration()
-        visits = np.asarray(obs[self.exploit], np.float64)
-        seen = np.asarray(obs["visitation"]) > 0
+        visits = feature(obs, self.exploit)
+        seen = of_length(len(visits), feature(obs, "visitation")) > 0
         inverse = np.where(seen, 1 / np.maximum(visits, 1e-12), 0.0)
         explore = inverse if self.explore == "inverse" else seen.astype(np.float64)
-        mixed: FloatArray = w * explore / explore.sum() + (1 - w) * visits / visits.sum()
+        mixed: FloatArray = w * explore / _total(explore) + (1 - w) * visits / _total(visits)
         return mixed
+
+
+def _total(weights: FloatArray) -> float:
+    """Return the sum of weights, or 1 if they are all 0."""
+    total = float(weights.sum())
+    return total if total > 0 else 1.0

@@ -10,9 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.base import Info, Observation, SamplingAgent, Taxonomy, gumbel_top_k, open_mask
+from agents.base import (
+    Info,
+    Observation,
+    SamplingAgent,
+    Taxonomy,
+    feature,
+    gumbel_top_k,
+    labels_made,
+    of_length,
+    open_mask,
+)
 from agents.registry import register
-from selectenv.checks import check_int, check_name, check_real
+from selectenv.checks import check_int, check_name, check_real, is_int
 from selectenv.errors import LabelError
 from selectenv.typing import FloatArray, IntArray
 
@@ -66,8 +76,9 @@ class Guided(SamplingAgent):
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the weights [n] of the mixture; without predecessors to exploit, only exploration has weight."""
-        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
-        explore, exploit = np.asarray(obs[self.explore], np.float64), np.asarray(obs["predecessors"], np.float64)
+        b = 1 + labels_made(obs, info)
+        explore = feature(obs, self.explore)
+        exploit = of_length(len(explore), feature(obs, "predecessors"))
         alpha = exploration(b, len(explore), self.decay, self.temperature, self.fixtime)
         return alpha * explore + (1 - alpha) * exploit
 
@@ -78,14 +89,14 @@ class Guided(SamplingAgent):
         distribution, the next state of a random order that is drawn once (see `gumbel_top_k`) has the same distribution
         as a new draw from the remaining states.
         """
-        if k == 1:
+        if is_int(k) and k == 1:
             return super().select_many(obs, info, k, rng)
         open_states = open_mask(info)
         n, count = len(open_states), int(open_states.sum())
         check_int("the number of states to draw", k, 1, max(count, 1), LabelError)
-        b = 1 + int(np.count_nonzero(obs["labelled"])) - len(info["initial"])
+        b = 1 + labels_made(obs, info)
         parts = [
-            np.where(open_states, np.asarray(obs[name], np.float64), 0.0) for name in (self.explore, "predecessors")
+            np.where(open_states, of_length(n, feature(obs, name)), 0.0) for name in (self.explore, "predecessors")
         ]
         orders = [iter(gumbel_top_k(part, open_states, count, rng).tolist()) for part in parts]
         left = [float(part.sum()) for part in parts]

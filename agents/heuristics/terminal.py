@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from agents.base import Info, Observation, RankingAgent, Taxonomy, open_mask
+from agents.base import Info, Observation, RankingAgent, Taxonomy, feature, of_length, only_open
 from agents.errors import NotTrainedError
 from agents.registry import register
+from selectenv.checks import check_instance
 from selectenv.datasets import OfflineDataset
 from selectenv.kernels.tabular.distances import steps_from
 from selectenv.typing import FloatArray, IntArray
 from selectenv.view import SelectionView
+
+SMALLEST = 1e-12
 
 
 @register("terminal")
@@ -30,6 +31,7 @@ class Terminal(RankingAgent):
 
     def begin(self, view: SelectionView) -> None:
         """Compute the distance of each state to termination in the data."""
+        check_instance("view", view, SelectionView)
         self._steps = steps_to_termination(view.dataset)
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
@@ -38,8 +40,8 @@ class Terminal(RankingAgent):
             raise NotTrainedError(
                 "terminal does not know the data yet: call agent.begin(env.unwrapped.view()) after reset"
             )
-        visits = np.asarray(obs["visitation"], np.float64)
-        return np.where(open_mask(info), -self._steps + 0.5 * visits / visits.max(), np.nan)
+        visits = of_length(len(self._steps), feature(obs, "visitation"))
+        return only_open(-self._steps + 0.5 * visits / max(float(visits.max()), SMALLEST), info)
 
 
 def steps_to_termination(dataset: OfflineDataset) -> IntArray:

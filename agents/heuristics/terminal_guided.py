@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.base import Info, Observation, RankingAgent, Taxonomy, open_mask
+from agents.base import Info, Observation, RankingAgent, Taxonomy, feature, of_length, open_mask
 from agents.registry import register
 from selectenv.checks import check_real
 from selectenv.typing import FloatArray
@@ -46,11 +46,12 @@ class TerminalGuided(RankingAgent):
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return the scores [n] of the current phase."""
         open_states = open_mask(info)
-        visits = np.maximum(np.asarray(obs["visitation"], np.float64), 1e-12)
-        termination = np.asarray(obs["termination"], np.float64)
-        if not np.any(obs["value"]) and (open_states & (termination > 0)).any():
+        n = len(open_states)
+        visits = np.maximum(of_length(n, feature(obs, "visitation")), 1e-12)
+        termination = of_length(n, feature(obs, "termination"))
+        if not feature(obs, "value").any() and (open_states & (termination > 0)).any():
             scores = (termination > 0) / visits
         else:
-            policy_visits = np.maximum(np.asarray(obs["on_policy_visitation"], np.float64), 1e-6)
+            policy_visits = np.maximum(of_length(n, feature(obs, "on_policy_visitation")), 1e-6)
             scores = np.sqrt(visits * policy_visits) * (self.floor + termination)
         return np.where(open_states, scores, np.nan)

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from agents.base import Info, Observation, SamplingAgent, Taxonomy
+from agents.base import Info, Observation, SamplingAgent, Taxonomy, feature
 from agents.registry import register
 from selectenv.typing import FloatArray
 
@@ -19,7 +17,7 @@ class Visitation(SamplingAgent):
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the visitation of the data."""
-        return np.asarray(obs["visitation"], np.float64)
+        return feature(obs, "visitation")
 
 
 @register("visitation-on-policy")
@@ -32,4 +30,4 @@ class VisitationOnPolicy(SamplingAgent):
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the occupancy of the current policy."""
-        return np.asarray(obs["on_policy_visitation"], np.float64)
+        return feature(obs, "on_policy_visitation")

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.base import Info, Observation, RankingAgent, open_mask
+from agents.base import Info, Observation, RankingAgent, only_open
 from agents.errors import NotTrainedError
 from agents.learned.state_features import Structure, state_features, structure_of
+from selectenv.checks import check_instance
 from selectenv.typing import Float32Array, FloatArray
 from selectenv.view import SelectionView
 
@@ -26,6 +27,7 @@ class FeatureContext:
     @classmethod
     def of(cls, view: SelectionView, without: tuple[str, ...] = ()) -> "FeatureContext":
         """Return the context of an episode."""
+        check_instance("view", view, SelectionView)
         return cls(structure_of(view.dataset), view.budget, view.rule == "adapted", without)
 
     def features(self, obs: Observation, info: Info) -> Float32Array:
@@ -54,4 +56,4 @@ class SelectorAgent(RankingAgent):
                 f"{self.name} does not know the data yet: call agent.begin(env.unwrapped.view()) after reset"
             )
         scores = self.score_features(self._context.features(obs, info))
-        return np.where(open_mask(info), scores.astype(np.float64), np.nan)
+        return only_open(scores.astype(np.float64), info)

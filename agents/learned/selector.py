@@ -14,8 +14,8 @@ from agents.errors import SavedAgentError
 from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import NAMES
 from agents.registry import register
-from selectenv.checks import did_you_mean
-from selectenv.errors import OptionError, WeightsFileError
+from selectenv.checks import check_path, did_you_mean
+from selectenv.errors import WeightsFileError
 from selectenv.io.weights import load_weights
 from selectenv.typing import Float32Array
 
@@ -43,8 +43,6 @@ class LearnedSelector(SelectorAgent):
 
     def __post_init__(self) -> None:
         """Read the weights."""
-        if not isinstance(self.weights, str | os.PathLike):
-            raise OptionError(f"weights must be the name of a selector or the path of a file, not {self.weights!r}")
         self._parts, self.card = read_selector(selector_path(self.weights))
         self._without = tuple(self.card["without"])
 
@@ -59,10 +57,10 @@ def selector_path(weights: str | os.PathLike[str]) -> Path:
     Raises:
         SavedAgentError: there is no such selector and no such file.
     """
-    path, shipped = Path(weights), sorted(file.stem for file in FOLDER.glob("*.npz"))
+    path, shipped = check_path("weights", weights), sorted(file.stem for file in FOLDER.glob("*.npz"))
     if str(weights) in shipped:
         return FOLDER / f"{weights}.npz"
-    if not path.exists():
+    if not os.path.exists(path):
         hint = did_you_mean(str(weights), shipped)
         raise SavedAgentError(f"there is no selector {str(weights)!r}, neither shipped nor as a file; {hint}")
     return path

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from agents.base import Info, Observation, open_mask
+from agents.base import Info, Observation, feature, of_length, open_mask
 from selectenv.datasets import OfflineDataset
 from selectenv.kernels.tabular.distances import steps_from
 from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
@@ -94,11 +94,16 @@ def state_features(
         adapted: whether the learner follows the adapted rule.
         without: names of features to leave out.
     """
-    open_states, labelled = open_mask(info), np.asarray(obs["labelled"]) > 0
     seen = structure.columns["seen"] > 0
-    visits, policy = np.asarray(obs["visitation"], np.float64), np.asarray(obs["on_policy_visitation"], np.float64)
-    value, spread = np.asarray(obs["value"], np.float64), np.asarray(obs["predecessors"], np.float64)
-    count, left = max(int(seen.sum()), 1), float(np.asarray(obs["budget"])[0])
+
+    def column(name: str) -> FloatArray:
+        return of_length(len(seen), feature(obs, name))
+
+    open_states, labelled = open_mask(info), column("labelled") > 0
+    of_length(len(seen), open_states)
+    visits, policy = column("visitation"), column("on_policy_visitation")
+    value, spread = column("value"), column("predecessors")
+    count, left = max(int(seen.sum()), 1), float(feature(obs, "budget")[0])
     columns = {
         **structure.columns,
         "open": open_states,
@@ -109,7 +114,7 @@ def state_features(
         "on-policy visitation": _logarithm(policy * count),
         "value": value,
         "predecessors": spread / max(float(spread.max()), 1e-12),
-        "termination": np.asarray(obs["termination"], np.float64),
+        "termination": column("termination"),
         "nearness to best value": _near_the_best(structure.dataset, value, labelled),
         "adapted": float(adapted),
         "budget left": left,

@@ -18,8 +18,8 @@ from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import NAMES
 from agents.registry import register
 from agents.sb3.feature_wrapper import FeatureWrapper
-from selectenv.checks import check_int, check_name
-from selectenv.errors import MissingExtraError, OptionError
+from selectenv.checks import check_flag, check_instance, check_int, check_name, check_path, shown
+from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
 from selectenv.io.atomic import whole_file
 from selectenv.streams import generator
 from selectenv.typing import Float32Array
@@ -60,6 +60,10 @@ class Sb3Agent(SelectorAgent):
         check_int("steps", self.steps)
         check_int("hidden", self.hidden, 1, 4096)
         check_int("n_envs", self.n_envs)
+        check_flag("normalised", self.normalised)
+        check_instance("sb3", self.sb3, dict)
+        if not isinstance(self.without, tuple | list):
+            raise OptionTypeError(f"without must be a list of features, not {shown(self.without)}")
         self.without = self._without = tuple(self.without)
         for name in self.without:
             check_name("feature of a state", name, NAMES)
@@ -98,6 +102,8 @@ class Sb3Agent(SelectorAgent):
             MissingExtraError: Stable-Baselines3 is not installed.
         """
         total = check_int("steps", self.steps if steps is None else steps)
+        if tensorboard is not None:
+            tensorboard = os.fspath(check_path("tensorboard", tensorboard))
         played = self._played(env)
         counted = [selection_env(one).calls for one in played]
         before = [(calls.asked + calls.scored, calls.computed) for calls in counted]
@@ -116,7 +122,7 @@ class Sb3Agent(SelectorAgent):
             inner = selection_env(env)
             return [inner.twin() for _ in range(self.n_envs)] if self.n_envs > 1 else [env]
         if not isinstance(env, Sequence) or not env:
-            raise OptionError(f"env must be an environment or a non-empty list of environments, not {env!r}")
+            raise OptionTypeError(f"env must be an environment or a non-empty list of environments, not {shown(env)}")
         sizes = {selection_env(one).problem.n_states for one in env}
         if len(sizes) > 1:
             raise OptionError(f"environments in a list must have the same number of states, not {sorted(sizes)}")

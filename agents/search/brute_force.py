@@ -11,7 +11,7 @@ from agents.base import Taxonomy
 from agents.errors import SearchLimitError
 from agents.registry import register
 from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
-from selectenv.checks import check_int, check_name
+from selectenv.checks import check_flag, check_int, check_name
 from selectenv.datasets import OfflineDataset
 from selectenv.domains.tabular.world import TabularWorld
 from selectenv.errors import OptionError
@@ -47,8 +47,7 @@ class BruteForce(SearchAgent):
         """Reject a limit that is not positive."""
         super().__post_init__()
         self.max_evaluations = check_int("max_evaluations", self.max_evaluations)
-        if not isinstance(self.stop_at_best_possible, bool):
-            raise OptionError(f"stop_at_best_possible must be True or False, not {self.stop_at_best_possible!r}")
+        check_flag("stop_at_best_possible", self.stop_at_best_possible)
 
     def search(self, task: SearchTask) -> SearchResult:
         """Evaluate all sets."""

@@ -12,7 +12,7 @@ from agents.base import Taxonomy, top_k
 from agents.registry import register
 from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 from agents.search.sequential_greedy import SequentialGreedy
-from selectenv.checks import check_int, check_name
+from selectenv.checks import check_instance, check_int, check_name, check_path
 from selectenv.errors import JournalError, MissingExtraError, OptionError
 from selectenv.io.journal import open_journal
 from selectenv.learners.imputed_reward import imputed_reward
@@ -58,17 +58,17 @@ class OptunaSearch(SearchAgent):
     def __post_init__(self) -> None:
         """Reject invalid options."""
         super().__post_init__()
-        if not isinstance(self.sampler, str):
-            raise OptionError(f"sampler must be a name, not {self.sampler!r}")
+        check_instance("sampler", self.sampler, str)
+        if self.study is not None:
+            check_instance("study", self.study, str)
         check_name("mode", self.mode, MODES)
         for option in ("max_evaluations", "swaps", "batch"):
             setattr(self, option, check_int(option, getattr(self, option)))
         if self.storage is not None:
-            if not isinstance(self.storage, str | os.PathLike):
-                raise OptionError(f"storage must be a path or an Optuna storage URL, not {self.storage!r}")
-            self.storage = os.fspath(self.storage)
-        if not isinstance(self.sampler_options, dict | None):
-            raise OptionError(f"sampler_options must be a dict, not {self.sampler_options!r}")
+            is_url = isinstance(self.storage, str) and "://" in self.storage
+            self.storage = self.storage if is_url else os.fspath(check_path("storage", self.storage))
+        if self.sampler_options is not None:
+            check_instance("sampler_options", self.sampler_options, dict)
 
     def search(self, task: SearchTask) -> SearchResult:
         """Sample, evaluate and record batches of trials until ``max_evaluations`` are done."""

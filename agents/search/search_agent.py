@@ -11,11 +11,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from agents.base import Info, Observation, RankingAgent, open_mask
+from agents.base import Info, Observation, RankingAgent, only_open
 from agents.errors import NotTrainedError, SavedAgentError
-from selectenv.checks import check_int, is_int, is_real
+from selectenv.checks import as_ints, check_instance, check_int, check_path, is_int, is_real
 from selectenv.env import RewardSelectionEnv
-from selectenv.errors import OptionError
+from selectenv.errors import LabelError, OptionError
 from selectenv.io.atomic import whole_file
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -30,6 +30,7 @@ class SearchTask:
 
     def __init__(self, env: RewardSelectionEnv, seed: int) -> None:
         """Reset ``env``, so that its initial labels are those of an episode with the same seed."""
+        env, seed = selection_env(env), check_int("seed", seed, 0)
         env.reset(seed=seed)
         self.env, self.seed = env, seed
         self.problem: SelectionProblem = env.problem
@@ -51,8 +52,14 @@ class SearchTask:
 
     def masks(self, sets: IntArray) -> BoolArray:
         """Return the label sets [sets, n] of state numbers [sets, k], with the fixed labels."""
+        sets = as_ints("sets", sets)
+        if sets.ndim != 2:
+            raise LabelError(f"sets must be an array of state numbers of shape [sets, k], not {sets.shape}")
         masks = np.repeat(self.fixed[None], len(sets), axis=0)
-        np.put_along_axis(masks, sets, True, axis=1)
+        try:
+            np.put_along_axis(masks, sets, True, axis=1)
+        except IndexError as error:
+            raise LabelError(f"sets must hold state numbers in 0..{self.n_states - 1} ({error})") from None
         return masks
 
     def evaluate(self, sets: IntArray) -> FloatArray:
@@ -87,6 +94,7 @@ class SearchAgent(RankingAgent):
         """Start untrained."""
         self._memory: dict[str, Any] | None = None
         self._order: IntArray | None = None
+        self._n_states = 0
         self.replaced: list[Any] = []
         """Ids that the current dataset never visits; the next states of the ranking replace them."""
 
@@ -135,6 +143,7 @@ class SearchAgent(RankingAgent):
             NotTrainedError: the strategy is not trained.
             SavedAgentError: the ranking belongs to another world or budget.
         """
+        check_instance("view", view, SelectionView)
         memory, dataset = self.memory, view.dataset
         ranking = memory["ranking"]
         numbers = {state: i for i, state in enumerate(dataset.ids.tolist())}
@@ -148,7 +157,7 @@ class SearchAgent(RankingAgent):
             raise SavedAgentError(f"{self.name} was trained for {memory['budget']} labels, not for {wanted}")
         seen = {state for state, i in numbers.items() if dataset.labelable[i]}
         self.replaced = [state for state in ranking[:wanted] if state not in seen]
-        self._order = np.array(known, np.int64)
+        self._order, self._n_states = np.array(known, np.int64), dataset.n_states
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return minus the rank of each state [n]; states that are not in the ranking come last."""
@@ -156,9 +165,9 @@ class SearchAgent(RankingAgent):
             raise NotTrainedError(
                 f"{self.name} does not know this dataset yet: call agent.begin(env.unwrapped.view()) after reset"
             )
-        scores = np.full(len(info["action_mask"]), -float(len(self._order)))
+        scores = np.full(self._n_states, -float(len(self._order)))
         scores[self._order] = -np.arange(len(self._order))
-        return np.where(open_mask(info), scores, np.nan)
+        return only_open(scores, info)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result of training as JSON with a digest; the file is written atomically."""
@@ -185,7 +194,7 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         SavedAgentError: the file is missing, damaged, not a saved strategy, or has another format version.
     """
-    name = os.fspath(path)
+    name = os.fspath(check_path("path", path))
     try:
         memory = json.loads(Path(path).read_text("utf-8"))
     except FileNotFoundError:

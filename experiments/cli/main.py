@@ -1,6 +1,7 @@
 """The command line `selectenv`: the parser of all commands, and what happens when one fails."""
 
 import argparse
+import io
 import os
 import sys
 
@@ -32,6 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
         The exit code: 0 on success, 1 for an error (2, raised by argparse, for wrong usage), 130 after Ctrl-C, 143
         after SIGTERM.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be valid text
     given = sys.argv[1:] if arguments is None else arguments
     if not given:
         print(FIRST_STEPS, end="")

@@ -9,14 +9,29 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from selectenv.checks import as_array
+from selectenv.checks import (
+    LARGEST_REWARD,
+    as_array,
+    as_reals,
+    check_flag,
+    check_instance,
+    check_int,
+    check_real,
+    shown,
+)
 from selectenv.datasets.images import Images
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
-from selectenv.kernels.tabular.model import LARGEST_REWARD, Model, build_model
+from selectenv.kernels.tabular.model import Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 DENSE_KEYS = 1 << 24
 """Transitions are counted by direct addressing up to this many possible keys, and by sorting beyond."""
+COLUMNS = {
+    **dict.fromkeys(("state", "action", "next_state"), np.dtype(np.int32)),
+    **dict.fromkeys(("terminated", "truncated", "episode_start"), np.dtype(np.bool_)),
+    "hidden_reward": np.dtype(np.float64),
+}
+"""Types of the columns, which have one entry per transition."""
 T = TypeVar("T")
 
 
@@ -75,6 +90,11 @@ class OfflineDataset:
 
     def __post_init__(self) -> None:
         """Reject arrays that the compiled loops cannot handle."""
+        check_int("n_actions", self.n_actions, 1, 2**31 - 1, DatasetError)
+        check_instance("spec", self.spec, Mapping)  # type: ignore[type-abstract]
+        if self.images is not None:
+            check_instance("images", self.images, Images)
+        self._check_columns()
         size, n = len(self.state), len(self.ids)
         if size == 0 or n == 0:
             raise DatasetError("the dataset is empty: it needs at least one transition")
@@ -82,12 +102,6 @@ class OfflineDataset:
         rewards = () if self.hidden_reward is None else (self.hidden_reward,)
         if any(column.shape != (size,) for column in (self.state, *columns, *rewards)):
             raise DatasetError(f"all columns must have the {size} entries of `state`")
-        numbers, flags = (
-            (self.state, self.action, self.next_state),
-            (self.terminated, self.truncated, self.episode_start),
-        )
-        if any(c.dtype != np.int32 for c in numbers) or any(c.dtype != np.bool_ for c in flags):
-            raise DatasetError("states, actions and next states must be int32, the other columns boolean")
         if self.state.min() < 0 or self.state.max() >= n or self.next_state.min() < -1 or self.next_state.max() >= n:
             raise DatasetError(f"state numbers must lie in 0..{n - 1} (next states may be -1)")
         if self.action.min() < 0 or self.action.max() >= self.n_actions:
@@ -101,6 +115,22 @@ class OfflineDataset:
             raise DatasetError("a transition that terminates its episode has no next state: it must be -1")
         if self.images is not None and len(self.images) != n:
             raise DatasetError(f"there are {len(self.images)} images of {n} states")
+
+    def _check_columns(self) -> None:
+        """Check the types of the columns, and make them contiguous."""
+        for name, dtype in COLUMNS.items():
+            column = getattr(self, name)
+            if name == "hidden_reward" and column is None:
+                continue
+            if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
+                raise DatasetError(
+                    f"{name} must be an array of {dtype} with one entry per transition, not {shown(column)}; "
+                    "`from_arrays` converts arrays of other types"
+                )
+            if not column.flags.c_contiguous:
+                object.__setattr__(self, name, np.ascontiguousarray(column))
+        if not isinstance(self.ids, np.ndarray) or self.ids.ndim != 1:
+            raise DatasetError(f"ids must be an array with one entry per state, not {shown(self.ids)}")
 
     def __len__(self) -> int:
         """Return the number of transitions."""
@@ -207,9 +237,10 @@ class OfflineDataset:
             exclude_unseen: leave out actions that were never taken instead of valuing them at 0.
             unknown: expected reward of actions none of whose rewards is known.
         """
-        model = self._excluding_model if exclude_unseen else self._plain_model
+        model = self._excluding_model if check_flag("exclude_unseen", exclude_unseen) else self._plain_model
         if rewards is None:
             return model
+        rewards, unknown = self._check_rewards(rewards), check_real("unknown", unknown, "(-inf, inf)")
         if rewards is not self.hidden_reward:
             return model._replace(reward=self._expected_rewards(rewards, exclude_unseen, unknown))
         key = "excluding" if exclude_unseen else "plain"
@@ -317,11 +348,24 @@ class OfflineDataset:
         Raises:
             DatasetError: the rewards do not belong to this dataset.
         """
-        if rewards.shape != (len(self),):
-            raise DatasetError(f"rewards must have shape ({len(self)},), one per transition, not {rewards.shape}")
         known = np.zeros(self.n_states, bool)
-        known[self.state[~np.isnan(rewards)]] = True
+        known[self.state[~np.isnan(self._check_rewards(rewards))]] = True
         return known
+
+    def _check_rewards(self, rewards: Any) -> FloatArray:
+        """Return rewards as an array [size].
+
+        Raises:
+            DatasetError: they do not belong to this dataset.
+        """
+        if self.hidden_reward is not None and rewards is self.hidden_reward:
+            return self.hidden_reward
+        found = as_reals("rewards", rewards, DatasetError)
+        if found.shape != (len(self),):
+            raise DatasetError(f"rewards must have shape ({len(self)},), one per transition, not {found.shape}")
+        if np.isinf(found).any():
+            raise DatasetError("rewards must be finite, or NaN where they are unknown")
+        return found
 
     def numbers(self, ids: ArrayLike) -> IntArray:
         """Return the state numbers of ids.
@@ -338,8 +382,8 @@ class OfflineDataset:
         number = ids_to_numbers(self.ids, wanted) if same_kind else np.full(len(wanted), -1)
         wrong = np.flatnonzero(number < 0)
         if len(wrong):
-            shown = ", ".join(map(str, self.ids[:12])) + (", ..." if self.n_states > 12 else "")
-            raise UnknownStateError(f"there is no state with id {wanted[wrong[0]]}; the ids are {shown}")
+            some = ", ".join(map(str, self.ids[:12])) + (", ..." if self.n_states > 12 else "")
+            raise UnknownStateError(f"there is no state with id {shown(wanted[wrong[0]])}; the ids are {some}")
         return number.astype(np.int64)
 
     @cached_property

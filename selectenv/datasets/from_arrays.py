@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from selectenv.checks import as_array, check_int
+from selectenv.checks import as_array, as_ints, as_reals, check_instance, check_int, shown
 from selectenv.datasets.dataset import OfflineDataset, ids_to_numbers
 from selectenv.domains.tabular.world import TabularWorld, truth_values
 from selectenv.errors import DatasetError, UnknownStateError
@@ -40,9 +40,13 @@ def from_arrays(
         DatasetError: the arrays are not consistent.
         UnknownStateError: the data contain a state that ``world`` does not have.
     """
+    if world is not None:
+        check_instance("world", world, TabularWorld)
     s, following, a = _plain("states", states), _plain("next_states", next_states), _plain("actions", actions)
     if {s.dtype.kind, following.dtype.kind} not in ({"i"}, {"u"}, {"i", "u"}, {"U"}):
         raise DatasetError(f"state ids must be all integers or all strings, not {s.dtype} and {following.dtype}")
+    if {s.dtype.kind, following.dtype.kind} == {"i", "u"}:
+        s, following = as_ints("states", s, DatasetError), as_ints("next_states", following, DatasetError)
     if a.dtype.kind not in "iu":
         raise DatasetError(f"actions must be integers, not {a.dtype}")
     ended = truth_values("ends", ends, DatasetError)
@@ -61,10 +65,10 @@ def from_arrays(
     cut |= jump & ~ended
     columns = {name: ids_to_numbers(ids, column) for name, column in (("state", s), ("next", following))}
     if (columns["state"] < 0).any():
-        raise UnknownStateError(f"the world has no state {s[columns['state'] < 0][0]}")
+        raise UnknownStateError(f"the world has no state {shown(s[columns['state'] < 0][0])}")
     lost = (columns["next"] < 0) & ~ended
     if world is not None and lost.any():
-        raise UnknownStateError(f"the world has no state {following[lost][0]}")
+        raise UnknownStateError(f"the world has no state {shown(following[lost][0])}")
     return OfflineDataset(
         ids=ids,
         n_actions=int(n_actions),
@@ -74,7 +78,7 @@ def from_arrays(
         terminated=ended,
         truncated=cut & ~ended,
         episode_start=np.concatenate([[True], (ended | cut)[:-1]]),
-        hidden_reward=None if rewards is None else np.asarray(rewards, np.float64),
+        hidden_reward=None if rewards is None else as_reals("rewards", rewards, DatasetError),
         spec={"source": "arrays"}
         | ({} if world is None else {"world": world.name, "world_fingerprint": world.fingerprint}),
     )

@@ -14,9 +14,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import platformdirs
 
+from selectenv.checks import check_instance, check_path
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.images import Images
-from selectenv.errors import DatasetFileError
+from selectenv.errors import CacheWarning, DatasetFileError
 from selectenv.io.atomic import whole_file
 
 FORMAT = "selectenv-dataset"
@@ -30,7 +31,8 @@ MAPPED_BYTES = 1 << 20
 
 def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
     """Write a dataset to one file; the file is there whole or not at all."""
-    target = Path(path)
+    check_instance("dataset", dataset, OfflineDataset)
+    target = check_path("path", path)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -57,6 +59,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
     Raises:
         DatasetFileError: the file is missing, damaged, of another kind or of a newer version.
     """
+    path = check_path("path", path)
     try:
         arrays = _read(Path(path))
         header = json.loads(str(arrays.pop("header")))
@@ -154,5 +157,5 @@ def cached(spec: dict[str, Any], make: Callable[[], OfflineDataset]) -> OfflineD
     try:
         save(dataset, path)
     except OSError as error:
-        warnings.warn(f"the dataset could not be cached in {path.parent}: {error}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"the dataset could not be cached in {path.parent}: {error}", CacheWarning, stacklevel=2)
     return dataset

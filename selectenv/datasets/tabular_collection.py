@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from selectenv.checks import check_int, check_name, check_real
+from selectenv.checks import check_instance, check_int, check_name, check_real
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.tabular.mixture import EXPERTS, expert_actions, mixture_policy
 from selectenv.domains.tabular.world import TabularWorld
 from selectenv.errors import DatasetError, OptionError
+from selectenv.io.resources import require_memory
 from selectenv.kernels.tabular.sample import collect as collect_transitions
-from selectenv.options import MIXTURES, DataOptions
+from selectenv.options import LARGEST_SIZE, MIXTURES, DataOptions
 from selectenv.streams import seed_word
 
 PUBLISHED_SIZE = 100_000
+BYTES = 64
+"""Memory per transition, while data are collected and counted."""
 Collect = Callable[[Any, DataOptions], tuple[dict[str, Any], Callable[[], OfflineDataset]]]
 """World and options -> the spec of a dataset, and the function that collects it."""
 
@@ -51,7 +54,8 @@ def dataset_spec(
     world: TabularWorld, *, expert_share: float, mixture: str, expert: str, size: int, seed: int
 ) -> dict[str, Any]:
     """Return everything that determines a dataset, ready for JSON."""
-    check_int("dataset_size", size, error=DatasetError)
+    check_instance("world", world, TabularWorld)
+    check_int("dataset_size", size, 1, LARGEST_SIZE, DatasetError)
     check_int("dataset_seed", seed, 0)
     check_real("expert_share", expert_share, "[0, 1]")
     check_name("mixture", mixture, MIXTURES)
@@ -68,7 +72,12 @@ def dataset_spec(
 
 
 def collect(world: TabularWorld, spec: dict[str, Any]) -> OfflineDataset:
-    """Collect the dataset of a `dataset_spec`: the same spec gives the same data."""
+    """Collect the dataset of a `dataset_spec`: the same spec gives the same data.
+
+    Raises:
+        ResourceError: there is too little memory; nothing was started.
+    """
+    require_memory(BYTES * spec["size"], f"collecting {spec['size']:,} transitions of {world.name}")
     policy = mixture_policy(expert_actions(world, spec["expert"]), spec["expert_share"], spec["mixture"])
     cumulative = np.cumsum(policy, axis=1)
     cumulative[cumulative >= cumulative[:, -1:]] = 1.0  # also where only actions of probability 0 follow

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from selectenv.checks import as_reals, shown
+from selectenv.errors import WorldError
 from selectenv.typing import FloatArray, IntArray
 
 GRID_ARROWS: dict[str, tuple[tuple[int, int], ...]] = {
@@ -28,6 +30,12 @@ class Layout:
     """x, y and kind ("goal", "trap", "wall") of cells that are not states."""
     edges: IntArray | None = None
     """Nodes only: [m, 3] state, action, next state."""
+
+    def __post_init__(self) -> None:
+        """Reject positions that cannot be drawn."""
+        positions = as_reals("positions", self.positions, WorldError)
+        if positions.ndim != 2 or positions.shape[1] != 2 or not np.isfinite(positions).all():
+            raise WorldError(f"positions must be finite and of shape (n, 2), not {shown(self.positions)}")
 
 
 def square_layout(n: int) -> Layout:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from selectenv.checks import check_real
-from selectenv.errors import NoEvaluatorError, PhaseError
+from selectenv.checks import check_flag, check_instance, check_int, check_real, shown
+from selectenv.errors import NoEvaluatorError, OptionTypeError, PhaseError, PolicyError
 from selectenv.evaluation.engine import ReturnEngine
 from selectenv.policies import Policy, PolicyBatch, PolicyList
 from selectenv.typing import FloatArray
@@ -35,9 +35,15 @@ class Evaluator:
             counts: where to count; new counts by default.
             locked: whether every call is refused.
         """
+        if engine is not None and not callable(getattr(engine, "returns", None)):
+            raise OptionTypeError(f"engine needs a method returns(policies, discount), and {shown(engine)} has none")
+        if isinstance(engine, type):
+            raise OptionTypeError(
+                f"engine must be an object such as ExactReturns(world), not the class {shown(engine)}"
+            )
         self.engine, self.discount = engine, check_real("discount", discount, "(0, 1]")
-        self.counts = Calls() if counts is None else counts
-        self.locked = locked
+        self.counts = Calls() if counts is None else check_instance("counts", counts, Calls)
+        self.locked = check_flag("locked", locked)
         """While this is True, every call is refused."""
 
     @property
@@ -57,8 +63,8 @@ class Evaluator:
             PhaseError: the evaluator is locked in the test phase.
         """
         self._check_unlocked()
-        self.counts.asked += sets
-        self.counts.computed += computed
+        self.counts.asked += check_int("sets", sets, 0)
+        self.counts.computed += check_int("computed", computed, 0)
 
     def evaluate(self, policy: Policy, discount: float | None = None) -> float:
         """Return the expected return of one policy; counts as one call.
@@ -79,7 +85,11 @@ class Evaluator:
         """Return the expected return of each policy [policies], uncounted."""
         self._check_unlocked()
         engine = self._require_engine()
-        return engine.returns(policies, self.discount if discount is None else discount)
+        if not hasattr(policies, "tables") or isinstance(policies, type):
+            raise PolicyError(f"policies must be a batch, such as PolicyList([policy]), not {shown(policies)}")
+        return engine.returns(
+            policies, self.discount if discount is None else check_real("discount", discount, "(0, 1]")
+        )
 
     def _check_unlocked(self) -> None:
         if self.locked:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from selectenv.checks import check_instance
 from selectenv.domains.tabular.world import TabularWorld, longest_path
 from selectenv.kernels.tabular.returns import returns_of_blocks
 from selectenv.policies import PolicyBatch, checked_tables
@@ -16,7 +17,7 @@ class ExactReturns:
 
     def __init__(self, world: TabularWorld) -> None:
         """Prepare the exact returns of policies in ``world``."""
-        self.world = world
+        self.world = check_instance("world", world, TabularWorld)
         self._one_sweep = world.model.acyclic and longest_path(world.model) <= world.horizon
 
     def returns(self, policies: PolicyBatch, discount: float) -> FloatArray:

@@ -6,15 +6,19 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import check_int
+from selectenv.checks import check_instance, check_int
 from selectenv.domains.tabular.discrete_env import DiscreteEnvWorld
 from selectenv.domains.tabular.world import TabularWorld
 from selectenv.errors import OptionError
+from selectenv.io.resources import require_memory
 from selectenv.kernels.tabular.sample import rollout_returns
+from selectenv.options import LARGEST_SIZE
 from selectenv.policies import Policy, PolicyBatch, checked_tables, known
 from selectenv.streams import generator, seed_word
 from selectenv.typing import FloatArray, IntArray
 
+BYTES = 32
+"""Memory per episode of an evaluation."""
 LONGEST = 100_000
 """Steps after which an episode of an environment without a time limit is stopped."""
 
@@ -27,8 +31,10 @@ class RolloutReturns:
 
     def __init__(self, world: TabularWorld, episodes: int, seed: int = 0) -> None:
         """Simulate ``episodes`` episodes per policy."""
-        self.world, self._episodes = world, check_int("rollouts", episodes)
-        self._seed = seed_word(seed, "evaluation")
+        self.world = check_instance("world", world, TabularWorld)
+        self._episodes = check_int("rollouts", episodes, 1, LARGEST_SIZE)
+        require_memory(BYTES * self._episodes, f"evaluating by {self._episodes:,} rollouts")
+        self._seed = seed_word(check_int("seed", seed, 0), "evaluation")
 
     def returns(self, policies: PolicyBatch, discount: float) -> FloatArray:
         """Return the mean return of each policy [policies]."""

@@ -7,13 +7,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from selectenv.checks import check_path
+from selectenv.errors import FileError, SelectEnvError
+
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write; it takes its place only when all is written, and nothing stays behind after an error."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
+    """Open a file to write; it takes its place only when all is written, and nothing stays behind after an error.
+
+    Raises:
+        FileError: the file cannot be written.
+    """
+    target = check_path("path", path)
+    try:
+        if target.is_dir():
+            raise IsADirectoryError("it is a directory")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".partial")
+    except OSError as error:
+        raise FileError(f"{os.fspath(target)!r} cannot be written: {error}") from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -21,6 +33,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.chmod(partial, 0o644)
         os.replace(partial, target)
-    except BaseException:
+    except BaseException as error:
         Path(partial).unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, SelectEnvError):
+            raise FileError(f"{os.fspath(target)!r} cannot be written: {error}") from error
         raise

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selectenv.checks import check_path
 from selectenv.errors import WeightsFileError
 from selectenv.io.atomic import whole_file
 
@@ -39,7 +40,7 @@ def load_weights(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]],
     Raises:
         WeightsFileError: the file is missing, damaged or foreign.
     """
-    name = os.fspath(path)
+    name = os.fspath(check_path("path", path))
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}

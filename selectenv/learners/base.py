@@ -5,9 +5,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from selectenv.checks import check_instance, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import LearnerError
-from selectenv.policies import Policy, PolicyBatch, PolicyList, TablePolicies, known
+from selectenv.errors import LearnerError, PolicyError
+from selectenv.policies import Policy, PolicyBatch, PolicyList, TablePolicies, asked, known
 from selectenv.typing import BoolArray, FloatArray
 
 CHUNK = 64
@@ -39,12 +40,37 @@ class FitResult:
             runs: the policies of independent training runs, whose returns are averaged; the policy alone by default.
             dataset: the data that were learned from; `SelectionProblem.learn` fills it in.
         """
+        if not isinstance(runs, tuple | list):
+            raise LearnerError(f"runs must be a tuple of policies, not {shown(runs)}")
         self.policy = policy
-        self.runs = runs or (policy,)
-        self._q, self._values, self._table, self.dataset = q, values, table, dataset
-        for array in (q, values, table):  # handed out without copies
-            if array is not None:
-                array.flags.writeable = False
+        self.runs = tuple(runs) or (policy,)
+        for one in (policy, *runs):
+            if not hasattr(one, "probabilities"):
+                raise LearnerError(
+                    f"a policy needs a method probabilities(states, observations), and {shown(one)} has none"
+                )
+        self._q, self._values, self._table = q, values, table
+        for name, array, dimensions in (("q", q, 2), ("values", values, 1), ("table", table, 2)):
+            if array is None:
+                continue
+            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != dimensions:
+                raise LearnerError(f"{name} must be an array of float64 with {dimensions} axes, not {shown(array)}")
+            array.flags.writeable = False  # it is handed out without copies
+        self.dataset: OfflineDataset | None = None
+        if dataset is not None:
+            self.attach(check_instance("dataset", dataset, OfflineDataset))
+
+    def attach(self, dataset: OfflineDataset) -> None:
+        """Say which data were learned from.
+
+        Raises:
+            LearnerError: the arrays do not have the shape that these data ask for.
+        """
+        n, actions = dataset.n_states, dataset.n_actions
+        for array, shape in ((self._q, (n, actions)), (self._values, (n,)), (self._table, (n, actions))):
+            if array is not None and array.shape != shape:
+                raise LearnerError(f"q and table must have shape {(n, actions)}, values {(n,)}, not {array.shape}")
+        self.dataset = dataset
 
     @property
     def q(self) -> FloatArray | None:
@@ -79,12 +105,16 @@ class FitResult:
     def _tabulated(self, policy: Policy) -> FloatArray:
         data = self._data
         if data.images is None:
-            return known(policy.probabilities(np.arange(data.n_states)))
-        parts = []
-        for first in range(0, data.n_states, STATES_AT_ONCE):
-            states = np.arange(first, min(first + STATES_AT_ONCE, data.n_states))
-            parts.append(known(policy.probabilities(states, data.images[states])))
-        return np.concatenate(parts)
+            table = PolicyList([policy]).tables(data.n_states)[0, :, :, 0]
+        else:
+            parts = []
+            for first in range(0, data.n_states, STATES_AT_ONCE):
+                states = np.arange(first, min(first + STATES_AT_ONCE, data.n_states))
+                parts.append(known(asked(policy, states, data.images[states])))
+            table = np.concatenate(parts)
+        if table.shape[1] != data.n_actions:
+            raise PolicyError(f"{shown(policy)} chooses among {table.shape[1]} actions; the data have {data.n_actions}")
+        return table
 
     @property
     def _data(self) -> OfflineDataset:
@@ -139,11 +169,11 @@ class AdaptedLearner:
         Raises:
             LearnerError: the object has no method `fit`.
         """
-        if not callable(getattr(learner, "fit", None)):
-            raise LearnerError(f"a learner needs a method fit(dataset, rewards), and {learner!r} has none")
+        if not callable(getattr(learner, "fit", None)) or isinstance(learner, type):
+            raise LearnerError(f"a learner needs a method fit(dataset, rewards), and {shown(learner)} has none")
         self.learner = learner
         self.rule = str(getattr(learner, "rule", "own"))
-        self.gamma = float(getattr(learner, "gamma", gamma))
+        self.gamma = check_real("the learner's gamma", getattr(learner, "gamma", gamma), "[0, 1]")
         self._many = getattr(learner, "fit_many", None)
 
     def chunk_size(self, dataset: OfflineDataset) -> int:
@@ -155,13 +185,14 @@ class AdaptedLearner:
         if labels is not None:
             rewards = np.where(labels[dataset.state], rewards, np.nan)
         found = self.learner.fit(dataset.without_rewards, rewards)
-        result = found if isinstance(found, FitResult) else FitResult(found)
-        if not isinstance(result.policy, _HasProbabilities):
+        is_policy = not isinstance(found, type) and isinstance(found, FitResult | _HasProbabilities)
+        if not is_policy:
             raise LearnerError(
-                f"{self.learner!r}.fit must return a policy with a method probabilities(states, observations), or a "
-                f"FitResult with one; it returned {found!r}"
+                f"{shown(self.learner)}.fit must return a policy with a method probabilities(states, observations), "
+                f"or a FitResult with one; it returned {shown(found)}"
             )
-        result.dataset = dataset
+        result = found if isinstance(found, FitResult) else FitResult(found)
+        result.attach(dataset)
         return result
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> PolicyBatch:
@@ -184,4 +215,5 @@ def adapt(learner: Any) -> Learner:
         LearnerError: the object has no method `fit`.
     """
     complete = all(hasattr(learner, name) for name in ("rule", "gamma", "chunk_size", "fit_many"))
-    return learner if complete and callable(getattr(learner, "fit", None)) else AdaptedLearner(learner)
+    whole = complete and callable(getattr(learner, "fit", None)) and not isinstance(learner, type)
+    return learner if whole else AdaptedLearner(learner)

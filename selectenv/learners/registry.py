@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from selectenv.checks import check_int, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import OptionError
+from selectenv.errors import OptionError, OptionTypeError
 from selectenv.extensions import Registry
 from selectenv.learners.base import Learner, adapt
 from selectenv.learners.cloning import CloningLearner
@@ -35,6 +36,11 @@ class LearnerDefaults:
     """Updates of neural learners."""
     laptop_updates: int = 10_000
     """The same at the laptop scale, with larger steps."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("passes", "updates", "laptop_updates"):
+            check_int(name, getattr(self, name))
 
     def settings(self, scale: str | None, updates: int | None) -> Settings:
         """Return the hyperparameters of a training run."""
@@ -101,12 +107,18 @@ def _foreign(name: str, factory: Any) -> LearnerRow:
     """Return the row of somebody else's learner: a class or a function with options of its own."""
     try:
         parameters = tuple(inspect.signature(factory).parameters)
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"the learner {name!r} must be a class or a function, not {factory!r} ({error})") from None
+    except (TypeError, ValueError):
+        raise OptionTypeError(
+            f"the learner {shown(name)} must be a class or a function with named parameters, not {shown(factory)}"
+        ) from None
     common = {"gamma": "gamma", "seed": "learner_seed"}
 
     def make(options: LearnerOptions, defaults: LearnerDefaults, scale: str | None, own: dict[str, Any]) -> Learner:
         given = {mine: getattr(options, theirs) for mine, theirs in common.items() if mine in parameters}
+        try:
+            inspect.signature(factory).bind(**given, **own)
+        except TypeError as error:
+            raise OptionTypeError(f"the learner {shown(name)} needs other options: {error}") from None
         return adapt(factory(**given, **own))
 
     return LearnerRow(make, tuple(name for name in parameters if name not in common))

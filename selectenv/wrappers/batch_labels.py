@@ -7,9 +7,9 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from selectenv.checks import as_array, check_int
+from selectenv.checks import as_array, check_int, shown
 from selectenv.env import RewardSelectionEnv
-from selectenv.errors import ActionError, OptionError
+from selectenv.errors import ActionError, OptionTypeError
 from selectenv.observation import Observation
 from selectenv.typing import BoolArray
 
@@ -23,9 +23,9 @@ class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any], RecordConstru
 
     def __init__(self, env: gym.Env[Any, Any], k: int) -> None:
         """Label ``k`` states per step in ``env``."""
+        self._selection = selection_env(env)
         RecordConstructorArgs.__init__(self, k=k)
         gym.Wrapper.__init__(self, env)
-        self._selection = selection_env(env)
         self.k = check_int("k", k, 1, self._selection.budget)
         n = self._selection.problem.n_states
         self.action_space = gym.spaces.MultiDiscrete(np.full(self.k, n))
@@ -34,7 +34,7 @@ class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any], RecordConstru
         """Label the states with the numbers ``action`` [k]."""
         numbers = as_array("an action", action, ActionError)
         if numbers.shape != (self.k,):
-            raise ActionError(f"an action lists {self.k} state numbers, not {action!r}")
+            raise ActionError(f"an action lists {self.k} state numbers, not {shown(action)}")
         return self.env.step(numbers)  # type: ignore[return-value]  # Gymnasium's reward is a SupportsFloat
 
     def action_masks(self) -> BoolArray:
@@ -46,9 +46,9 @@ def selection_env(env: gym.Env[Any, Any]) -> RewardSelectionEnv:
     """Return the `RewardSelectionEnv` inside ``env``.
 
     Raises:
-        OptionError: ``env`` does not wrap one.
+        OptionTypeError: ``env`` does not wrap one.
     """
-    inner = env.unwrapped
+    inner = env.unwrapped if isinstance(env, gym.Env) else None
     if not isinstance(inner, RewardSelectionEnv):
-        raise OptionError(f"an environment of reward selection is needed, not {inner}")
+        raise OptionTypeError(f"an environment of reward selection is needed, as gym.make makes it, not {shown(env)}")
     return inner

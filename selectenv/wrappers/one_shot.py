@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from selectenv.checks import as_array
+from selectenv.checks import as_array, as_reals
 from selectenv.errors import ActionError, EpisodeError
 from selectenv.observation import Observation
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -24,9 +24,9 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         """Score the states of ``env``."""
+        self._selection = selection_env(env)
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        self._selection = selection_env(env)
         self.action_space = gym.spaces.Box(-1, 1, (self._selection.problem.n_states,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -66,4 +66,4 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
             raise ActionError(f"an action is one score a state, {n} numbers, not {scores.dtype}{scores.shape}")
         if not np.isfinite(scores).all():
             raise ActionError("scores must be finite")
-        return scores.astype(np.float64)
+        return as_reals("scores", scores, ActionError)

@@ -8,7 +8,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from selectenv.checks import check_int
+from selectenv.checks import check_int, check_path
+from selectenv.errors import FileError
 from selectenv.io.event_log import EventLog, require_tensorboard
 from selectenv.observation import Observation
 from selectenv.typing import BoolArray
@@ -41,12 +42,13 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         Raises:
             MissingExtraError: TensorBoard is not installed.
         """
-        RecordConstructorArgs.__init__(self, logdir=os.fspath(logdir), detail_every=detail_every)
-        gym.Wrapper.__init__(self, env)
         self._selection = selection_env(env)
+        folder = check_path("logdir", logdir)
+        RecordConstructorArgs.__init__(self, logdir=os.fspath(folder), detail_every=detail_every)
+        gym.Wrapper.__init__(self, env)
         self._every = check_int("detail_every", detail_every)
         require_tensorboard()
-        self.folder = _own_folder(Path(logdir))
+        self.folder = _own_folder(folder)
         """Directory that this environment writes to."""
         self._log = EventLog(self.folder)
         self._episode = 0
@@ -118,7 +120,10 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
 
 def _own_folder(logdir: Path) -> Path:
     """Create and return the first unused directory env-0, env-1, ...; no two environments share one."""
-    logdir.mkdir(parents=True, exist_ok=True)
+    try:
+        logdir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{os.fspath(logdir)!r} is not a directory that can be written to: {error}") from None
     taken = [int(path.name[4:]) for path in logdir.glob("env-*") if path.name[4:].isdigit()]
     for number in range(int(np.max(taken, initial=-1)) + 1, MOST_FOLDERS):
         try:
@@ -126,4 +131,4 @@ def _own_folder(logdir: Path) -> Path:
         except FileExistsError:
             continue
         return logdir / f"env-{number}"
-    raise OSError(f"{logdir} has {MOST_FOLDERS} folders of environments already")
+    raise FileError(f"{logdir} has {MOST_FOLDERS} folders of environments already")

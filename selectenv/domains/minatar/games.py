@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from selectenv.checks import check_int, check_name, check_real
-from selectenv.errors import MissingExtraError, OptionError
+from selectenv.checks import check_flag, check_int, check_name, check_real
+from selectenv.errors import MissingExtraError
 from selectenv.streams import Identity, generator
 from selectenv.typing import BoolArray, FloatArray, IntArray, UintArray
 
@@ -56,8 +56,7 @@ class MinAtarWorld:
         check_name("game", self.name, GAMES)
         check_real("sticky", self.sticky, "[0, 1]")
         check_int("horizon", self.horizon)
-        if not isinstance(self.ramping, bool):
-            raise OptionError(f"ramping must be True or False, not {self.ramping!r}")
+        check_flag("ramping", self.ramping)
 
     @property
     def n_actions(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from selectenv.checks import check_flag, shown
 from selectenv.domains.layout import grid_layout
 from selectenv.domains.tabular.world import TabularWorld, from_toy_text
 from selectenv.errors import WorldError
@@ -38,11 +39,12 @@ def frozen_lake(desc: list[str] | None = None, map_name: str | None = "4x4", is_
     """Return FrozenLake on one of Gymnasium's maps or on rows of "S", "F", "H" and "G"."""
     if desc is None and map_name is None:
         raise WorldError("without a map Gymnasium would generate one at random: pass desc or map_name")
+    check_flag("is_slippery", is_slippery, WorldError)
     try:
         env: Any = gym.make("FrozenLake-v1", desc=desc, map_name=map_name, is_slippery=is_slippery)
-    except (KeyError, ValueError, IndexError, TypeError) as error:
+    except Exception as error:  # Gymnasium does not check maps
         raise WorldError(
-            f"Gymnasium's FrozenLake does not accept this map: desc={desc!r}, map_name={map_name!r} ({error})"
+            f"Gymnasium's FrozenLake does not accept this map: desc={shown(desc)}, map_name={shown(map_name)} ({error})"
         ) from None
     letters = env.unwrapped.desc
     flat = letters.ravel()

@@ -17,11 +17,6 @@ ELIMINATION_LIMIT = 128
 """Policies of models with at most this many states are evaluated by dense elimination in lanes, others sparsely."""
 
 
-LARGEST_REWARD = 1e100
-"""Largest magnitude of a reward. Returns and values stay below it times the horizon, or divided by 1 - gamma, so that
-neither they nor their squares, which statistics need, come near the largest float, about 1e308."""
-
-
 class Model(NamedTuple):
     """Flat arrays; `first_*[i]` to `first_*[i + 1]` is the range that belongs to item i."""
 

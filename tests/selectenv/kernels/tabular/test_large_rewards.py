@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import selectenv
+from selectenv.checks import LARGEST_REWARD
 from selectenv.errors import DatasetError, OptionError, WorldError
-from selectenv.kernels.tabular.model import LARGEST_REWARD
 
 TOO_LARGE = [2 * LARGEST_REWARD, -2 * LARGEST_REWARD, 1e307, np.inf, -np.inf, np.nan]
 magnitudes = st.floats(-LARGEST_REWARD, LARGEST_REWARD, allow_subnormal=False)

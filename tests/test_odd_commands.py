@@ -1,0 +1,127 @@
+"""Odd arguments of the command line: a message and exit code 1 or 2, never a traceback."""
+
+import warnings
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.cli.main import main
+from selectenv.errors import SelectEnvWarning
+from tests.stress import repetitions
+
+ODD = {
+    "empty": "",
+    "blank": " ",
+    "word": "odd",
+    "dash": "-",
+    "negative": "-1",
+    "zero": "0",
+    "half": "0.5",
+    "nan": "nan",
+    "inf": "inf",
+    "1e400": "1e400",
+    "many digits": "9" * 5000,
+    "surrogate": "odd\udcff",
+    "braces": "{0} %s %(a)d",
+    "newline": "a\nb",
+    "long": "x" * 5000,
+    "slash": "/",
+    "slashes": "Graph//odd/",
+    "star": "*",
+    "home": "~/odd",
+    "parent": "..",
+    "directory": "some-directory",
+    "file": "some-file",
+    "below a file": "some-file/x",
+    "kernel": "/proc/odd/x",
+    "a world": "Graph",
+    "a strategy": "Graph/uniform",
+    "a module": "os:getcwd",
+    "no module": "no_such_module:thing",
+    "no function": "os:no_such_function",
+    "a constant": "os:sep",
+    "colon": ":",
+    "an option": "--help",
+    "unknown option": "--no-such-option",
+    "option with value": "--seeds=odd",
+}
+RESULTS = ("--results", "results.sqlite")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "command": ("?",),
+    "list": ("list", "?"),
+    "run study": ("run", "?", "--only", "Graph/uniform", *RESULTS),
+    "run only": ("run", "heuristics-uds", "--seeds", "1", "--only", "?", "--scale", "odd", *RESULTS),
+    "run seeds": ("run", "heuristics-uds", "--only", "Nowhere", "--seeds", "?", *RESULTS),
+    "run solver": ("run", "heuristics-uds", "--only", "Nowhere", "--solver", "?", *RESULTS),
+    "run scale": ("run", "heuristics-uds", "--only", "Graph/odd", "--scale", "?", *RESULTS),
+    "run jobs": ("run", "heuristics-uds", "--only", "Nowhere", "--jobs", "?", *RESULTS),
+    "run results": ("run", "heuristics-uds", "--only", "Graph/odd", "--results", "?"),
+    "run tensorboard": ("run", "heuristics-uds", "--only", "Graph/odd", "--tensorboard", "?", *RESULTS),
+    "compare study": ("compare", "?", *RESULTS),
+    "compare results": ("compare", "heuristics-uds", "--results", "?"),
+    "report results": ("report", "--results", "?"),
+    "report out": ("report", "--out", "?", *RESULTS),
+    "report csv": ("report", "--csv", "?", *RESULTS),
+    "report seeds": ("report", "--seeds", "?", *RESULTS),
+    "tune-guided world": ("tune-guided", "?", "--trials", "1", "--seeds", "1"),
+    "tune-guided trials": ("tune-guided", "Nowhere", "--trials", "?"),
+    "tune-guided storage": ("tune-guided", "Nowhere", "--storage", "?"),
+    "show world": ("show", "?"),
+    "show labels": ("show", "Graph", "--labels", "?", "--strategies", "uniform", "--out", "shown"),
+    "show strategies": ("show", "Graph", "--labels", "2", "--strategies", "uniform", "?", "--out", "shown"),
+    "show out": ("show", "Graph", "--labels", "2", "--strategies", "uniform", "--out", "?"),
+    "train-expert game": ("train-expert", "?", "--steps", "0"),
+    "train-expert steps": ("train-expert", "Nowhere", "--steps", "?"),
+    "train-expert seed": ("train-expert", "Nowhere", "--seed", "?"),
+    "experts out": ("experts", "--out", "?"),
+    "train-selector decisions": ("train-selector", "--decisions", "?", "--hidden", "0"),
+    "train-selector rate": ("train-selector", "--rate", "?", "--decisions", "0"),
+    "best world": ("best", "?"),
+    "best labels": ("best", "Graph", "--labels", "?"),
+    "best learner": ("best", "Graph", "--learner", "?"),
+}
+"""What is asked, with a question mark where the odd argument goes; none of it may start hours of work."""
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run commands in a directory of their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "some-directory").mkdir()
+    (tmp_path / "some-file").write_text("not ours")
+
+
+def defect(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
+    """Return what is wrong with the answer to a command line; None if nothing is."""
+    capsys.readouterr()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            code: Any = main(arguments)
+        except SystemExit as stop:
+            code = 0 if stop.code is None else stop.code
+            if code not in (0, 2):
+                return f"exits with {code!r}"
+        except Exception as error:
+            return f"{type(error).__name__}: {error!s:.200}"
+    said = capsys.readouterr().err
+    strange = [one for one in caught if not issubclass(one.category, SelectEnvWarning)]
+    if strange:
+        return f"warns {strange[0].category.__name__}: {strange[0].message}"
+    if code not in (0, 1, 2, 130):
+        return f"returns {code!r}"
+    if code == 1 and "error: " not in said:
+        return "fails without a message"
+    return "shows a traceback" if "Traceback" in said else None
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_odd_command_lines(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names, first = list(ODD), zlib.crc32(name.encode())
+    count = repetitions(5, len(names))
+    chosen = [names[(first + i * 8) % len(names)] for i in range(count)]
+    found = {odd: defect([ODD[odd] if part == "?" else part for part in COMMANDS[name]], capsys) for odd in chosen}
+    assert {odd: what for odd, what in found.items() if what} == {}
