@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from selectenv.checks import LARGEST_REWARD, (
+from selectenv.checks import (
+    LARGEST_REWARD,
     check_flag,
     check_int,
     check_name,
