@@ -83,9 +83,9 @@ CASES = {
         agent.train(selectenv.make_env("Tree", budget=1 if small else 14, dataset_size=1000))
     """,
     "network training": """
-        options = dict(dataset_size=1000, learner="iql", rollouts=1)
+        options = dict(dataset_size=1000, learner="iql-adapted", rollouts=1)
         problem = selectenv.make_problem("Breakout", updates=2 if small else 10**6, **options)
-        problem.learn([0])
+        problem.performance(np.ones(problem.n_states, bool))
     """,
 }
 
