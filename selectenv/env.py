@@ -70,6 +70,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self.labels_spent, self._since_refit = self.budget, 0  # nothing may be labelled before reset
         self._initial_labels = np.empty(0, np.int64)
         self._view: SelectionView | None = None
+        self._begun = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -91,7 +92,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         open_states = np.flatnonzero(self.problem.dataset.labelable)
         initial = self.np_random.permutation(open_states)[: self._initial]
         self.labelled_at[initial] = np.arange(1, len(initial) + 1)
-        self._initial_labels = initial
+        self._initial_labels, self._begun = initial, True
         self.labels_spent, self._since_refit = self._initial, 0
         self._scale = 0.0
         self._value: float | None = None
@@ -159,7 +160,13 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         return RewardSelectionEnv(self._source or self.problem, **vars(self.options))
 
     def view(self) -> SelectionView:
-        """Return what a strategy may know in the running episode; it is updated as states are labelled."""
+        """Return what a strategy may know in the running episode; it is updated as states are labelled.
+
+        Raises:
+            EpisodeError: no episode has begun.
+        """
+        if not self._begun:
+            raise EpisodeError("no episode has begun: call reset() first")
         if self._view is None:
             self._view = SelectionView(
                 self.problem.dataset,

@@ -51,9 +51,9 @@ class SelectionView:
         for transitions, rewards in self._pending:
             self._revealed[transitions] = rewards
         self._pending.clear()
-        shown = self._revealed.view()
-        shown.flags.writeable = False
-        return shown
+        read_only = self._revealed.view()
+        read_only.flags.writeable = False
+        return read_only
 
     @property
     def labels_to_choose(self) -> int:
@@ -61,13 +61,14 @@ class SelectionView:
         return self.budget - len(self.initial)
 
     def reveal(self, transitions: IntArray, rewards: FloatArray) -> None:
-        """Add the rewards of transitions; called by the environment when it labels their states."""
-        if not isinstance(transitions, np.ndarray) or transitions.dtype.kind not in "iu":
-            raise LabelError(f"transitions must be an array of transition numbers, not {shown(transitions)}")
-        size = len(self.dataset)
-        if transitions.size and (transitions.min() < 0 or transitions.max() >= size):
-            raise LabelError(f"transition numbers must lie in 0..{size - 1}")
-        known = as_reals("rewards", rewards)
-        if known.shape != transitions.shape:
-            raise LabelError(f"there are {transitions.shape} transitions and {known.shape} rewards")
-        self._pending.append((transitions, known))
+        """Add the rewards of transitions; called by the environment when it labels their states.
+
+        Raises:
+            LabelError: they are not numbers of transitions, or not as many rewards.
+        """
+        numbers, known, size = as_ints("transitions", transitions), as_reals("rewards", rewards), len(self.dataset)
+        if numbers.ndim != 1 or (numbers.size and int(numbers.view(np.uint64).max()) >= size):
+            raise LabelError(f"transitions must be a list of transition numbers in 0..{size - 1}")
+        if known.shape != numbers.shape:
+            raise LabelError(f"there are {numbers.shape} transitions and {known.shape} rewards")
+        self._pending.append((numbers, known))

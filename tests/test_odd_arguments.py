@@ -72,7 +72,7 @@ def several_odd_arguments(draw: st.DrawFn) -> tuple[Call, dict[str, Callable[[],
     return call, {name: draw(values) for name in names}
 
 
-@settings(max_examples=repetitions(150, 5000))
+@settings(max_examples=repetitions(100, 5000))
 @given(several_odd_arguments())
 def test_several_odd_arguments(drawn: tuple[Call, dict[str, Callable[[], Any]]]) -> None:
     call, odd = drawn

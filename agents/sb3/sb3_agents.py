@@ -18,7 +18,15 @@ from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import NAMES
 from agents.registry import register
 from agents.sb3.feature_wrapper import FeatureWrapper
-from selectenv.checks import check_flag, check_instance, check_int, check_name, check_path, shown
+from selectenv.checks import (
+    check_callable,
+    check_flag,
+    check_instance,
+    check_int,
+    check_name,
+    check_path,
+    shown,
+)
 from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
 from selectenv.io.atomic import whole_file
 from selectenv.streams import generator
@@ -104,6 +112,8 @@ class Sb3Agent(SelectorAgent):
         total = check_int("steps", self.steps if steps is None else steps)
         if tensorboard is not None:
             tensorboard = os.fspath(check_path("tensorboard", tensorboard))
+        if callback is not None:
+            _check_callback(callback)
         played = self._played(env)
         counted = [selection_env(one).calls for one in played]
         before = [(calls.asked + calls.scored, calls.computed) for calls in counted]
@@ -342,6 +352,15 @@ def scorer_from(weights: dict[str, Any], hidden: int) -> Any:
     found = {key.removeprefix(mark): value for key, value in weights.items() for mark in marks if key.startswith(mark)}
     scorer.load_state_dict(found)
     return scorer.eval()
+
+
+def _check_callback(callback: Any) -> None:
+    """Raise unless SB3 takes ``callback``: its own kind, a function, or a list of its own kind."""
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    several = isinstance(callback, list) and all(isinstance(one, BaseCallback) for one in callback)
+    if not several and not isinstance(callback, BaseCallback):
+        check_callable("callback", callback, "locals", "globals")
 
 
 def _own_seed(seed: int, purpose: str) -> int:

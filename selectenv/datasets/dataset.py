@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from selectenv.checks import (
     LARGEST_REWARD,
     as_array,
+    as_ints,
     as_reals,
     check_flag,
     check_instance,
@@ -314,7 +315,14 @@ class OfflineDataset:
         return np.concatenate([[0], np.cumsum(self.visits)]), np.argsort(self.state, kind="stable")
 
     def transitions_of(self, states: IntArray) -> IntArray:
-        """Return the numbers of the transitions out of states [k], state by state in the order they happened."""
+        """Return the numbers of the transitions out of states [k], state by state in the order they happened.
+
+        Raises:
+            LabelError: they are not state numbers.
+        """
+        states = as_ints("states", states)
+        if states.ndim != 1 or (states.size and int(states.view(np.uint64).max()) >= self.n_states):
+            raise LabelError(f"states must be a list of state numbers in 0..{self.n_states - 1}, not {shown(states)}")
         first, transition = self._by_state
         if len(states) == 1:
             where: slice | IntArray = slice(int(first[states[0]]), int(first[states[0] + 1]))

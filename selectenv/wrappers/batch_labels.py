@@ -24,9 +24,9 @@ class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any], RecordConstru
     def __init__(self, env: gym.Env[Any, Any], k: int) -> None:
         """Label ``k`` states per step in ``env``."""
         self._selection = selection_env(env)
-        RecordConstructorArgs.__init__(self, k=k)
-        gym.Wrapper.__init__(self, env)
         self.k = check_int("k", k, 1, self._selection.budget)
+        RecordConstructorArgs.__init__(self, k=self.k)
+        gym.Wrapper.__init__(self, env)
         n = self._selection.problem.n_states
         self.action_space = gym.spaces.MultiDiscrete(np.full(self.k, n))
 

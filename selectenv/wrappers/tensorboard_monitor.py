@@ -43,10 +43,9 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
             MissingExtraError: TensorBoard is not installed.
         """
         self._selection = selection_env(env)
-        folder = check_path("logdir", logdir)
-        RecordConstructorArgs.__init__(self, logdir=os.fspath(folder), detail_every=detail_every)
+        folder, self._every = check_path("logdir", logdir), check_int("detail_every", detail_every)
+        RecordConstructorArgs.__init__(self, logdir=os.fspath(folder), detail_every=self._every)
         gym.Wrapper.__init__(self, env)
-        self._every = check_int("detail_every", detail_every)
         require_tensorboard()
         self.folder = _own_folder(folder)
         """Directory that this environment writes to."""

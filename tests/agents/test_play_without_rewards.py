@@ -22,7 +22,7 @@ def env() -> selectenv.RewardSelectionEnv:
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_a_strategy_that_uses_rewards_warns(name: str, env: selectenv.RewardSelectionEnv) -> None:
-    with pytest.warns(NoRewardsWarning, match=f"{name} uses the rewards that labels reveal, and these data have none"):
+    with pytest.warns(NoRewardsWarning, match=f"{name} uses revealed rewards, but the data have none"):
         episode = agents.play(env, agents.make(name))
     assert len(episode.labels) == 2
     assert episode.performance is None

@@ -100,7 +100,8 @@ def _place(error: BaseException) -> str:
 
 
 def _is_ours(one: warnings.WarningMessage, call: Call) -> bool:
-    return issubclass(one.category, SelectEnvWarning) or (call.gymnasium and "gymnasium" in one.filename)
+    by_gymnasium = "gymnasium" in one.filename or "WARN: " in str(one.message)  # its logger's
+    return issubclass(one.category, SelectEnvWarning) or (call.gymnasium and by_gymnasium)
 
 
 @contextlib.contextmanager

@@ -137,7 +137,7 @@ COLLECTIONS: dict[str, Callable[[], Any]] = {
     "range": lambda: range(3),
     "dict": lambda: {"a": 1},
     "dict of ints": lambda: {0: [0]},
-    "dict keys": {0: 0, 1: 1}.keys,
+    "dict values": {0: 0, 1: 1}.values,
     "generator": _numbers,
     "map": lambda: map(int, "012"),
     "list of None": lambda: [None, None],
