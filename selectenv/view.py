@@ -1,4 +1,4 @@
-"""What a strategy may know: the reward-free data, the rewards revealed so far, and the terms of the episode."""
+"""What a strategy may know: the reward-free data, the rewards revealed so far, and the rule, gamma and budget."""
 
 import numpy as np
 
@@ -15,11 +15,11 @@ class SelectionView:
     """
 
     def __init__(self, dataset: OfflineDataset, *, rule: str, gamma: float, budget: int, initial: IntArray) -> None:
-        """Show a dataset without any reward.
+        """Create a view of a dataset, without its rewards.
 
         Args:
-            dataset: the data; rewards in it are left out.
-            rule: how the learner treats unlabelled states, "uds" or "adapted".
+            dataset: the data; the view holds them without rewards.
+            rule: how the learner treats unlabelled states: "uds", "adapted", or the rule of another learner.
             gamma: discount factor of learning.
             budget: number of labels of the episode.
             initial: numbers of the states that were labelled at random at reset, out of the budget.
@@ -33,7 +33,7 @@ class SelectionView:
         self.dataset = dataset.without_rewards
         """The transitions, without rewards."""
         self.rule = rule
-        """How the learner treats unlabelled states: "uds", "adapted", or the word of another learner."""
+        """How the learner treats unlabelled states: "uds", "adapted", or the rule of another learner."""
         self.gamma = gamma
         """Discount factor of learning."""
         self.budget = budget
@@ -69,5 +69,5 @@ class SelectionView:
             raise LabelError(f"transition numbers must lie in 0..{size - 1}")
         known = as_reals("rewards", rewards)
         if known.shape != transitions.shape:
-            raise LabelError(f"there are {transitions.shape} transitions and {known.shape} rewards")
+            raise LabelError(f"rewards must have the shape of transitions, {transitions.shape}, not {known.shape}")
         self._pending.append((transitions, known))
