@@ -280,7 +280,7 @@ def asked(policy: Policy, states: IntArray, observations: Observations | None) -
         answer = policy.probabilities(states, observations)
     except (TypeError, ValueError, IndexError) as error:
         raise PolicyError(f"{shown(policy)} does not return action probabilities [batch, actions] ({error})") from error
-    found = as_reals(f"the probabilities of {shown(policy)}", answer, PolicyError)
+    found = as_reals(f"the probabilities of a {type(policy).__name__}", answer, PolicyError)
     if found.ndim != 2 or len(found) != len(states) or found.shape[1] == 0:
         raise PolicyError(
             f"{shown(policy)} must return probabilities [{len(states)}, actions], not an array of shape {found.shape}"

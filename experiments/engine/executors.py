@@ -4,7 +4,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -59,7 +59,7 @@ def local_processes(jobs: int) -> Iterator[Execute]:
     )
     try:
         yield lambda function, tasks, seconds: _unordered(
-            partial(executor.submit, function), finished_of, tasks, seconds, TASKS_AHEAD * jobs
+            partial(executor.submit, function), finished_of, Future.result, tasks, seconds, TASKS_AHEAD * jobs
         )
     except BaseException:
         _kill(executor)
@@ -94,9 +94,19 @@ def dask_cluster(address: str) -> Iterator[Execute]:
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(f"no Dask scheduler answers at {address!r} ({error})") from None
 
+    gone = f"the Dask scheduler at {address} is gone"
+
     def check() -> None:
         if client.status != "running":
-            raise ClusterError(f"the Dask scheduler at {address} is gone")
+            raise ClusterError(gone)
+
+    def fetch(future: Any) -> Any:
+        try:
+            return future.result(timeout=FETCH_SECONDS)
+        except Exception:
+            if future.status == "error":  # that of the task; otherwise the connection is lost, noticed by now or not
+                raise
+            raise ClusterError(gone) from None
 
     done: SimpleQueue[Any] = SimpleQueue()
 
@@ -114,7 +124,7 @@ def dask_cluster(address: str) -> Iterator[Execute]:
             future.add_done_callback(done.put)  # type: ignore[no-untyped-call]
             return future
 
-        yield from _unordered(submit, finished_of, tasks, seconds, len(tasks), check)
+        yield from _unordered(submit, finished_of, fetch, tasks, seconds, len(tasks), check)
 
     with _quiet("distributed.client"), client:  # ClusterError already reports a lost scheduler
         yield execute
@@ -123,6 +133,7 @@ def dask_cluster(address: str) -> Iterator[Execute]:
 def _unordered(
     submit: Callable[..., Any],
     finished_of: Callable[[set[Any], float], tuple[set[Any], set[Any]]],
+    fetch: Callable[[Any], Any],
     tasks: list[tuple[Any, ...]],
     seconds: float,
     ahead: int,
@@ -142,14 +153,14 @@ def _unordered(
             raise
         for future in finished:
             try:
-                results.append(future.result(timeout=FETCH_SECONDS))
+                results.append(fetch(future))
             except Exception as error:
                 failure = error
         yield results
-        if failure is not None or not finished:
-            check()
         if failure is not None:
             raise failure
+        if not finished:
+            check()
 
 
 @contextmanager
