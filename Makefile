@@ -13,7 +13,7 @@ help: ## list the targets
 demo: .venv/.demo ## compare strategies in a small world: a table, two figures, and what they show
 	$(BIN)/python -m experiments.demo
 
-test: .venv/.test ## run the test suite; WORKERS=1 for one process
+test: .venv/.test ## run the test suite; WORKERS=0 for one process
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 stress: .venv/.test ## run the test suite with long fault and installation tests at full count

@@ -145,10 +145,10 @@ def only_open(scores: FloatArray, info: Info) -> FloatArray:
 
 
 def of_length(n: int, values: NDArray[A]) -> NDArray[A]:
-    """Return ``values`` if they are ``n``.
+    """Return ``values`` if there are ``n`` of them.
 
     Raises:
-        ObservationError: they are more or fewer: observation and info are not of the same environment.
+        ObservationError: there are more or fewer, so observation and info come from different environments.
     """
     if len(values) != n:
         raise ObservationError(f"the observation has {len(values)} states, the info or the data have {n}")

@@ -42,7 +42,7 @@ STRATEGIES = (
 DRAWN_LABELS = 9
 """The budget whose label sets are drawn, if it is played."""
 CURVES, PANELS = 8, 9
-"""At most so many curves in one figure and panels in the other, including those of the best label sets known."""
+"""Maximum number of curves in one figure and of panels in the other, including the best label sets known."""
 BEST = "best known"
 OPTIONS: dict[str, dict[str, Any]] = {"optuna": {"max_evaluations": 40}, "swap-search": {"max_evaluations": 10_000}}
 FEWER_SEEDS = {"optuna": 1}
@@ -98,7 +98,7 @@ def add_to(add: AddCommand) -> None:
     command.add_argument("--only", nargs="+", metavar="STRATEGY", help="play only these strategies")
     command.add_argument("--all", action="store_true", help="play every strategy that trains within seconds")
     command.add_argument("--quick", action="store_true", help="play fewer budgets and episodes")
-    command.add_argument("--out", type=Path, default=Path("out"), help="folder of the figures (default: out)")
+    command.add_argument("--out", type=Path, default=Path("out"), help="directory of the figures (default: out)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -184,7 +184,7 @@ def score_table(scores: Iterable[Score], best: dict[int, Best]) -> str:
 
 
 def findings(scores: Sequence[Score], best: dict[int, Best]) -> list[str]:
-    """Return two sentences about the scores: who wins with few labels, and who wins without an evaluator."""
+    """Return two sentences: the best strategy with few labels, and the best one without an evaluator."""
     few = min(best)
     ranked = sorted((score for score in scores if score.labels == few and score.mean is not None), key=lambda s: s.gap)
     if not ranked:
@@ -216,7 +216,7 @@ def asks_evaluator(name: str) -> bool:
 
 
 def _draw(problem: SelectionProblem, scores: Sequence[Score], best: dict[int, Best], folder: Path) -> str:
-    """Write both figures; return a line that names them, or says why there are none."""
+    """Write both figures; return a line that names them, or the reason why there are none."""
     names = list(dict.fromkeys(score.strategy for score in scores))
     names.sort(key=lambda name: name not in STRATEGIES)  # the default ones first, if there are too many
     curves = {BEST: [(budget, entry.mean, 0.0) for budget, entry in best.items()]}

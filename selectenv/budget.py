@@ -1,4 +1,4 @@
-"""What a budget buys: a number of labels, or a share of the states."""
+"""Budgets: the number of labels that an int, a share or a pair of shares stands for."""
 
 import math
 from typing import Any
@@ -39,12 +39,12 @@ def number_of_labels(
 
 
 def episode_labels(budget: Any, n: int, rng: np.random.Generator | None) -> int:
-    """Return the number of labels of an episode; a (low, high) pair of shares is drawn from.
+    """Return the number of labels of an episode; for a (low, high) pair, a share is drawn uniformly.
 
     Args:
         budget: an int, a float, or a (low, high) pair of floats.
         n: number of states that a share refers to.
-        rng: what to draw from; None takes the largest share.
+        rng: random generator; None takes the larger share.
 
     Raises:
         BudgetError: the budget is something else.

@@ -1,6 +1,6 @@
-"""Checks of what users pass: names, numbers, arrays, paths, functions.
+"""Checks of arguments: names, numbers, arrays, paths, functions.
 
-An error says what was wrong, what is allowed, and what was probably meant.
+Error messages state what was wrong, what is allowed, and what was probably meant.
 """
 
 import difflib
@@ -22,10 +22,10 @@ LARGEST_REWARD = 1e100
 """Largest magnitude of a reward. Returns and values stay below it times the horizon, or divided by 1 - gamma, so that
 neither they nor their squares, which statistics need, come near the largest float, about 1e308."""
 LARGEST_INT = 2**63 - 1
-"""Whole numbers beyond this fit into no array."""
+"""Largest integer that fits into an array."""
 LONGEST_PATH = 4096
 SHOWN = 100
-"""Characters of a value that an error message shows."""
+"""Maximum length of a value in an error message."""
 
 
 def shown(value: object) -> str:
@@ -38,7 +38,7 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(name: object, allowed: Iterable[str]) -> str:
-    """Return what was allowed, and the closest match to ``name`` if there is one."""
+    """Return a sentence that lists the allowed names, and the one closest to ``name`` if there is one."""
     options = [str(option) for option in allowed]
     by_lower = {option.lower(): option for option in options}
     text = (name if isinstance(name, str) else shown(name)).lower()[:SHOWN]
@@ -60,12 +60,12 @@ def check_name(kind: str, name: object, allowed: Iterable[str]) -> str:
 
 
 def is_int(value: object) -> bool:
-    """Return whether ``value`` is a whole number, of Python or NumPy, and no truth value."""
+    """Return whether ``value`` is an integer of Python or NumPy, but not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_ | np.timedelta64)
 
 
 def is_real(value: object) -> bool:
-    """Return whether ``value`` is a number that is neither infinite nor NaN, and no truth value."""
+    """Return whether ``value`` is a finite number, but not a bool."""
     if not is_int(value) and not isinstance(value, float | np.floating):
         return False
     try:
@@ -80,7 +80,7 @@ def check_int(
     """Return ``value`` as an int between ``low`` and ``high``, which is `LARGEST_INT` by default.
 
     Raises:
-        SelectEnvError: of the kind ``error``, if it is no whole number or out of range.
+        SelectEnvError: of type ``error`` if it is not an integer, or out of range.
     """
     if not is_int(value) or not low <= value <= (LARGEST_INT if high is None else high):
         allowed = f"{low} or more" if high is None else f"from {low} to {high}"
@@ -94,7 +94,7 @@ def check_real(name: str, value: Any, interval: str, error: type[SelectEnvError]
     """Return ``value`` as a float within an interval written as in mathematics, such as "(0, 1]" or "[0, inf)".
 
     Raises:
-        SelectEnvError: of the kind ``error``, if it is no finite number or out of range.
+        SelectEnvError: of type ``error`` if it is not a finite number, or out of range.
     """
     low, high = (float(end) for end in interval[1:-1].split(","))
     inside = is_real(value) and low <= value <= high
@@ -107,7 +107,7 @@ def check_flag(name: str, value: Any, error: type[SelectEnvError] = OptionError)
     """Return ``value`` as a bool.
 
     Raises:
-        SelectEnvError: of the kind ``error``, if it is neither True nor False.
+        SelectEnvError: of type ``error`` if it is neither True nor False.
     """
     if not isinstance(value, bool | np.bool_):
         raise error(f"{name} must be True or False, not {shown(value)}")
@@ -115,7 +115,7 @@ def check_flag(name: str, value: Any, error: type[SelectEnvError] = OptionError)
 
 
 def check_instance(name: str, value: Any, kind: type[T]) -> T:
-    """Return ``value`` if it is a ``kind``.
+    """Return ``value`` if it is an instance of ``kind``.
 
     Raises:
         OptionTypeError: it is something else.
@@ -141,7 +141,7 @@ def check_path(name: str, path: Any) -> Path:
 
 
 def check_callable(name: str, function: Any, *arguments: str) -> Callable[..., Any]:
-    """Return ``function`` if it can be called with so many positional arguments.
+    """Return ``function`` if it can be called with these positional arguments.
 
     Args:
         name: what the function is, for error messages.
@@ -149,7 +149,7 @@ def check_callable(name: str, function: Any, *arguments: str) -> Callable[..., A
         *arguments: names of the arguments that it will get, for error messages.
 
     Raises:
-        OptionTypeError: it is not a function, or one of other arguments.
+        OptionTypeError: it is not a function, or does not take these arguments.
     """
     if not callable(function) or isinstance(function, type) or inspect.isbuiltin(function):
         raise OptionTypeError(f"{name} must be a function of ({', '.join(arguments)}), not {shown(function)}")
@@ -168,13 +168,13 @@ def as_array(name: str, values: Any, error: type[SelectEnvError] = LabelError) -
     """Return ``values`` as an array.
 
     Raises:
-        SelectEnvError: of the kind ``error``, if they do not form one.
+        SelectEnvError: of type ``error`` if they do not form one.
     """
     if type(values) is np.ndarray:
         return values
     try:
         return np.asarray(values if hasattr(values, "__getitem__") else list(values))
-    except Exception as reason:  # whatever an object raises that claims to be an array
+    except Exception as reason:  # array-like objects may raise anything
         raise error(f"{name} must be an array or a list of equal entries, not {shown(values)} ({reason})") from None
 
 
@@ -182,7 +182,7 @@ def as_ints(name: str, values: Any, error: type[SelectEnvError] = LabelError) ->
     """Return ``values`` as 64-bit integers.
 
     Raises:
-        SelectEnvError: of the kind ``error``, if they are no integers, or too large ones.
+        SelectEnvError: of type ``error`` if they are not integers, or too large.
     """
     found = as_array(name, values, error)
     if found.dtype.kind not in "iu" and found.size:
@@ -196,7 +196,7 @@ def as_reals(name: str, values: Any, error: type[SelectEnvError] = LabelError) -
     """Return ``values`` as floats, which may be infinite or NaN.
 
     Raises:
-        SelectEnvError: of the kind ``error``, if they are no real numbers.
+        SelectEnvError: of type ``error`` if they are not real numbers.
     """
     found = as_array(name, values, error)
     if found.dtype.kind not in "fiub":

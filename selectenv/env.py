@@ -20,7 +20,7 @@ from selectenv.view import SelectionView
 
 ProblemSource = Callable[[np.random.Generator], SelectionProblem]
 Action = int | np.integer[Any] | NDArray[np.integer[Any]]
-"""The number of a state, or an array of numbers."""
+"""A state number, or an array of state numbers."""
 
 
 class RewardSelectionEnv(gym.Env[Observation, Action]):
@@ -28,8 +28,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
     Args:
         problem: a problem, or a function of a random generator that makes one: it is called at every reset.
-        budget: number of labels (int) or share of the states (float); a (low, high) pair of shares is drawn from at
-            every reset.
+        budget: number of labels (int) or share of the states (float); for a (low, high) pair of shares, every reset
+            draws a share uniformly between them.
         **options: the other fields of `EnvironmentOptions`.
     """
 
@@ -111,7 +111,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
         Returns:
             Observation, reward, terminated, truncated (never), and an info with `state` (the id), `wasted` (whether the
-            label taught nothing), `action_mask` and, at the end, `performance`.
+            state was labelled before or never occurs in the data), `action_mask`, `initial` and, at the end,
+            `performance`.
         """
         if isinstance(action, np.ndarray) and action.ndim > 0:
             return self.label_many(action)
@@ -130,7 +131,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
     def label_many(self, actions: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Label several states at once, as single steps would, with one refit and one observation at the end.
 
-        Labels beyond the budget are not made. ``info["wasted"]`` counts the wasted ones.
+        Labels beyond the budget are ignored. The result is that of `step`, but ``info["state"]`` is an array of ids and
+        ``info["wasted"]`` the number of wasted labels.
         """
         numbers = as_array("a batch of labels", actions, ActionError)
         n = len(self.labelled_at)
@@ -152,7 +154,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         return observation, reward, over, False, info
 
     def action_masks(self) -> BoolArray:
-        """Return which states [n] can still be labelled usefully."""
+        """Return the mask [n] of states that can still be labelled."""
         return self._open
 
     def twin(self) -> "RewardSelectionEnv":
@@ -185,7 +187,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         return chosen[np.argsort(self.labelled_at[chosen])]
 
     def render(self) -> Any:
-        """Draw the labels, in the order they were made, over the world's own layout."""
+        """Return a drawing of the labels, numbered in order, on the world's layout: text or an RGB image."""
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode: give one to gym.make, e.g. render_mode='ansi'")
             return None
@@ -196,7 +198,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
     @property
     def labels_to_refit(self) -> int:
-        """How many labels are made until the learned features change."""
+        """Number of labels until the next refit, which changes the learned features."""
         return self._refit_every - self._since_refit
 
     @property
@@ -212,7 +214,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         return episode_labels(given, basis, rng)
 
     def _reveal(self, states: IntArray) -> None:
-        """Add the rewards of newly labelled states to the view, if somebody has asked for it."""
+        """Add the rewards of newly labelled states to the view, if `view` was called in this episode."""
         if self._view is not None:
             data = self.problem.dataset
             transitions = data.transitions_of(states)
@@ -231,7 +233,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         return initial
 
     def _adopt(self, problem: SelectionProblem) -> None:
-        """Play ``problem``, with call counts and a lock of this environment's own."""
+        """Switch to ``problem``, with the call counts and the lock of this environment."""
         check_instance("the problem that a problem source returns", problem, SelectionProblem)
         if hasattr(self, "labelled_at") and problem.n_states != len(self.labelled_at):
             raise OptionError(
@@ -260,7 +262,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             raise EpisodeError("no episode is running: call reset() before the first step and after the last label")
 
     def _after_labelling(self, labels: int, wasted: bool) -> tuple[Observation, float, bool, dict[str, Any]]:
-        """Refit where it is due, and return observation, reward, whether the episode is over, and info."""
+        """Refit if it is due, and return observation, reward, whether the episode is over, and info."""
         over = self.labels_spent == self.budget
         self._stale |= not wasted
         self._since_refit += labels

@@ -1,4 +1,4 @@
-"""The exceptions a user can meet; all of them are `SelectEnvError`, most also the built-in or Gymnasium kind."""
+"""Exceptions and warnings. Exceptions are `SelectEnvError`; most are also the matching built-in or Gymnasium one."""
 
 from gymnasium import error as gym_error
 
@@ -24,7 +24,7 @@ class OptionTypeError(OptionError, TypeError):
 
 
 class BudgetError(OptionError):
-    """A budget that is no number of labels between 1 and n and no share in (0, 1]."""
+    """A budget that is neither a number of labels from 1 to n nor a share in (0, 1]."""
 
 
 class LabelError(SelectEnvError, ValueError):
@@ -36,7 +36,7 @@ class ActionError(LabelError, gym_error.InvalidAction):
 
 
 class UnknownStateError(SelectEnvError, KeyError):
-    """A state id that the world or the dataset has not got."""
+    """A state id that the world or the dataset does not have."""
 
 
 class EpisodeError(SelectEnvError, gym_error.ResetNeeded):
@@ -44,7 +44,7 @@ class EpisodeError(SelectEnvError, gym_error.ResetNeeded):
 
 
 class WorldError(SelectEnvError, ValueError):
-    """A world whose outcomes, start or horizon make no sense."""
+    """A world with invalid outcomes, start or horizon."""
 
 
 class DatasetError(SelectEnvError, ValueError):
@@ -56,11 +56,11 @@ class FileError(SelectEnvError, OSError):
 
 
 class DatasetFileError(DatasetError, OSError):
-    """A dataset file that is damaged, foreign, or of another format version."""
+    """A dataset file that is damaged, not written by selectenv, or of another format version."""
 
 
 class ObservationError(SelectEnvError, ValueError):
-    """An observation or an info that does not come from an environment of reward selection."""
+    """An observation or an info that does not come from a reward-selection environment."""
 
 
 class PolicyError(SelectEnvError, ValueError):
@@ -76,27 +76,27 @@ class ExtensionError(SelectEnvError, ImportError):
 
 
 class WeightsFileError(SelectEnvError, ValueError, OSError):
-    """A file of network weights that is damaged, foreign, or of another network."""
+    """A file of network weights that is damaged, not written by selectenv, or of another network."""
 
 
 class JournalError(OptionError):
-    """A tuning journal that is damaged or foreign, or that cannot be opened."""
+    """A tuning journal that is damaged, not written by selectenv, or cannot be opened."""
 
 
 class StoppedError(SelectEnvError, RuntimeError):
-    """Work stopped at a checkpoint because nobody waits for it any more."""
+    """Work was stopped at a checkpoint because its results are no longer needed."""
 
 
 class DivergedError(SelectEnvError, ArithmeticError):
-    """Training ran wild: a loss is infinite or not a number."""
+    """Training diverged: a loss is infinite or not a number."""
 
 
 class ResourceError(SelectEnvError, OSError):
-    """Too little memory or disk for what was asked; the message says how much is needed."""
+    """There is not enough memory or disk space; the message states how much is needed."""
 
 
 class PhaseError(SelectEnvError, RuntimeError):
-    """Something that the test phase forbids."""
+    """An operation that is not allowed in the test phase."""
 
 
 class NoEvaluatorError(SelectEnvError, RuntimeError):

@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class Registry(Mapping[str, R], Generic[R]):
-    """Rows by name. Entry points of a group are listed at once and loaded when they are first used."""
+    """Rows by name. Entry points of a group are listed immediately and loaded when they are first used."""
 
     def __init__(self, kind: str, group: str, row_of: Callable[[str, Any], R]) -> None:
         """Start empty.
@@ -63,7 +63,7 @@ class Registry(Mapping[str, R], Generic[R]):
         return self._rows[name]
 
     def find(self, name: object) -> R:
-        """Return a row by a name that may be anything; see `__getitem__`."""
+        """Return a row; unlike `__getitem__`, this accepts a name of any type and checks it."""
         return self[name]  # type: ignore[index]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The observation: features of states that a strategy may know without rewards, one entry per state."""
+"""The observation: features of the states that use no rewards beyond the revealed ones, one entry per state."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""The options of a problem and its environment, in four groups that own their defaults, checks and documentation.
+"""The options of a problem and its environment: four dataclasses with their defaults, checks and documentation.
 
-`make_problem` and `gym.make` take them as flat keywords; `route` sorts them into the groups by field name.
+`make_problem` and `gym.make` take them as flat keywords; `take` picks those of one group by field name.
 """
 
 import os
@@ -25,7 +25,7 @@ from selectenv.errors import DatasetError, OptionError, PhaseError, UnknownNameE
 TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
 DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
 SCALES = {"laptop": 200_000, "paper": 1_000_000}
-"""Transitions of a MinAtar dataset, by name; the published data have those of "paper"."""
+"""Transitions of a MinAtar dataset, by name; "paper" is the published size."""
 LARGEST_SIZE = 2**31 - 1
 """Largest number of transitions of a dataset, and of episodes of an evaluation."""
 MIXTURES = ("all", "non-expert")
@@ -101,15 +101,17 @@ class LearnerOptions:
 
     Attributes:
         learner: "uds" or "adapted", tables; "iql" (UDS), "iql-adapted", "bc" (behaviour cloning) or "bc-greedy",
-            networks; or a learner of one's own. Defaults to "iql" in Freeway, Seaquest and Asterix, to "uds" elsewhere.
+            networks; or the name of a registered learner. Defaults to "iql" in Freeway, Seaquest and Asterix, to "uds"
+            elsewhere.
         solver: tables: "exact" on the empirical model, or "sampled", the published stochastic procedure.
-        impute: UDS: the reward of unlabelled transitions: a number, or "min" for the smallest reward in the data.
+        impute: UDS: the reward of unlabelled transitions: a number, or "min" for the smallest reward in the
+            data, labelled or not.
         unseen: tables: the value of an action never taken at a state: "zero", or "exclude" it.
         gamma: discount factor of learning, 0 <= gamma < 1.
         learner_seed: seed of the sampled learner, or of training networks.
         learner_runs: networks: training runs whose returns are averaged.
         passes: maximum number of passes of the sampled learner; defaults to the world's published number.
-        updates: networks: updates of a training run; defaults to that of the scale.
+        updates: networks: number of updates of a training run; defaults to that of the world and the scale.
         checkpoints: networks: directory of checkpoints to resume from.
     """
 
@@ -180,10 +182,10 @@ class EnvironmentOptions:
     """The episodes of an environment.
 
     Attributes:
-        budget: number of labels (int) or share of the states (float); a (low, high) pair of shares is drawn from at
-            every reset.
+        budget: number of labels (int) or share of the states (float); for a (low, high) pair of shares, every reset
+            draws a share uniformly between them.
         reward_mode: "final" pays the performance at the last step, "marginal" its change at every step.
-        phase: "train" exposes the evaluator at `env.unwrapped.problem`, "test" refuses it until the episode has ended.
+        phase: "train" exposes the evaluator at `env.unwrapped.problem`, "test" locks it until the episode has ended.
         initial_ratio: share of all states that is labelled at random at reset, out of the budget.
         labels_per_refit: refit the learner after this many labels (int), or after this share of the states (float);
             defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the laptop scale to a tenth of the

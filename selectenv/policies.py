@@ -13,9 +13,9 @@ from selectenv.kernels.network.cnn import Layers, outputs
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 ATOL = 1e-6
-"""Probabilities may miss their sum of 1 by this much."""
+"""Tolerance of the sum of action probabilities, which must be 1."""
 Observations = NDArray[Any]
-"""[batch, ...] what states look like: images or vectors."""
+"""[batch, ...] observations of states: images or vectors."""
 
 
 class Policy(Protocol):
@@ -24,11 +24,11 @@ class Policy(Protocol):
     def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
         """Return action probabilities [batch, actions].
 
-        A row of NaN says that the policy does not know the state; an evaluator then acts uniformly at random.
+        A row of NaN marks a state that the policy does not know; evaluators then act uniformly at random.
 
         Args:
             states: [batch] state numbers of the dataset, -1 for states that are not in it.
-            observations: [batch, ...] what the states look like; None where the world has no observations.
+            observations: [batch, ...] observations of the states; None if the world has none.
         """
 
 
@@ -94,7 +94,7 @@ class TablePolicies:
         return self.count
 
     def tables(self, n_states: int, observations: Observations | None = None) -> FloatArray:
-        """Return the blocks as they are."""
+        """Return the blocks [blocks, n, actions, lanes] unchanged."""
         if self.blocks.shape[1] != n_states:
             raise PolicyError(f"these policies are tables of {self.blocks.shape[1]} states; the world has {n_states}")
         return self.blocks
@@ -107,7 +107,7 @@ class TablePolicies:
 
 @dataclass(frozen=True, eq=False)
 class PolicyList:
-    """Policies of any kind, asked one after the other."""
+    """Policies of any type, evaluated one after the other."""
 
     policies: Sequence[Policy]
 
@@ -140,7 +140,7 @@ class PolicyList:
 
 
 class ValuedPolicy(Policy, Protocol):
-    """A policy of a network, with the action values behind it."""
+    """A policy that also returns the action values it is derived from."""
 
     def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
         """Return action values (0 where none are learned) and action probabilities, both [batch, actions]."""
@@ -266,10 +266,10 @@ def _rows(rows: FloatArray, states: IntArray) -> FloatArray:
 
 
 def asked(policy: Policy, states: IntArray, observations: Observations | None) -> FloatArray:
-    """Return what a policy answers, after checking that it is a distribution over actions.
+    """Return the probabilities [batch, actions] of a policy, after checking that they are distributions.
 
     Raises:
-        PolicyError: it is not a policy, or the answer is something else.
+        PolicyError: the object is not a policy, or it returns something else.
     """
     if not callable(getattr(policy, "probabilities", None)) or isinstance(policy, type):
         raise PolicyError(

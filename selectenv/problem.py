@@ -22,10 +22,10 @@ Labels = Iterable[int] | BoolArray | IntArray
 
 
 class SelectionProblem:
-    """Which states should be labelled? The value of an answer is `performance`.
+    """Maps a set of labelled states to its `performance`: the expected return of the policy learned from it.
 
-    Performance is a function of the label set: every set is learned from scratch. Labels on states that the data never
-    visit are legal and change nothing.
+    Performance is a function of the label set alone, because every set is learned from scratch. Labels on states
+    that the data never visit are legal and change nothing.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class SelectionProblem:
             learner: a `Learner`, or any object with `fit(dataset, rewards)`.
             evaluator: counts and computes returns; None without a world.
             layout: where states are drawn.
-            budget_states: the number of states that a fractional budget refers to; all n of them by default.
+            budget_states: the number of states that a fractional budget refers to; all n by default.
         """
         self.dataset = check_instance("dataset", dataset, OfflineDataset)
         self.learner = adapt(learner)
@@ -109,7 +109,11 @@ class SelectionProblem:
         return mask
 
     def learn(self, labels: Labels) -> FitResult:
-        """Return what the learner makes of the labels."""
+        """Return the policy and the values that the learner finds with the labels.
+
+        Raises:
+            NoEvaluatorError: the dataset has no rewards, and there are labels.
+        """
         mask = self.mask(labels) & self.dataset.labelable
         if not self.dataset.has_rewards and mask.any():
             raise NoEvaluatorError("this dataset has no rewards, so nothing can be learned from labels")
@@ -155,7 +159,7 @@ class SelectionProblem:
         return out
 
     def _performance_one_by_one(self, masks: BoolArray) -> FloatArray:
-        """Return the performance of label sets that take long to learn from: none is learned from twice."""
+        """Return the performance [sets] for a slow learner; no label set is learned from twice."""
         wanted = {_key(mask): mask for mask in masks}
         missing = [mask for key, mask in wanted.items() if key not in self._cache]
         self.evaluator.ask(len(masks), len(missing))
@@ -168,7 +172,7 @@ class SelectionProblem:
         return np.array([self._value(mask) for mask in masks])
 
     def score(self, labels: Labels) -> float:
-        """Return the performance for the record (the final score of an episode, or a monitor's); costs no call."""
+        """Return the performance without counting a call: for final scores of episodes, and for monitors."""
         self._require_performance()
         self.evaluator.counts.scored += 1
         return self._value(self.mask(labels) & self.dataset.labelable)
@@ -208,5 +212,5 @@ class SelectionProblem:
 
 
 def _key(mask: BoolArray) -> bytes:
-    """Return what stands for a label set in the cache: a hash, since sets of a million states are large keys."""
+    """Return the cache key of a label set: a hash, because masks of a million states are large."""
     return hashlib.blake2b(mask.data, digest_size=16).digest()

@@ -15,7 +15,7 @@ def env_id(world: str) -> str:
 
 
 def register_all() -> None:
-    """Register every world, those of other packages' entry points included, with Gymnasium."""
+    """Register every world with Gymnasium, including those that other packages provide as entry points."""
     for name in WORLDS:
         _register(name)
     gym.register(env_id("Random"), entry_point="selectenv.factory:make_random_env")

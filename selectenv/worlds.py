@@ -39,7 +39,7 @@ M = TypeVar("M", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class WorldDefaults:
-    """What the published protocol says about a world; the defaults serve worlds that it does not know."""
+    """Defaults of a world, as in the published protocol; the values below serve all other worlds."""
 
     expert_share: float = 0.5
     """Share of expert actions in the training data."""
@@ -146,7 +146,7 @@ def row_of(name: str, make: Any, defaults: WorldDefaults = WorldDefaults()) -> W
         named = callable(make) and all(
             parameter.kind is not parameter.POSITIONAL_ONLY for parameter in inspect.signature(make).parameters.values()
         )
-    except (TypeError, ValueError):  # a built-in function that does not tell its parameters
+    except (TypeError, ValueError):  # a built-in function without a signature
         named = False
     if not named:
         raise OptionTypeError(
@@ -203,7 +203,7 @@ def own_parameters(world: Any) -> tuple[str, ...]:
 
 
 def find_world(world: Any, own: Mapping[str, Any]) -> World:
-    """Return the world itself.
+    """Return a world as an object.
 
     Args:
         world: a name, a world, a Gymnasium environment, or None.
@@ -236,17 +236,17 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
 
     Raises:
         DatasetError: it is not a dataset, or the world cannot be collected from.
-        OptionError: options of collecting data together with given data.
+        OptionError: options for collecting data are combined with given data.
     """
     data, family = options.dataset, FAMILIES[world.family]
     if not options.is_named:
         if options.collects:
             raise OptionError(
-                "the data are given: options of collecting data (dataset_seed, mixture, ...) have no effect"
+                "the data are given: options for collecting data (dataset_seed, mixture, ...) have no effect"
             )
         return data if isinstance(data, OfflineDataset) else load(_dataset_path(data))
     if family.collection is None:
-        raise DatasetError("data cannot be collected without a world of ours: give `dataset=`")
+        raise DatasetError("data can be collected only from tabular worlds and MinAtar games: pass `dataset=`")
     resolved = replace(
         options,
         dataset_size=family.size(options),
@@ -260,7 +260,7 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
 def find_engine(
     world: World, data: OfflineDataset, options: EvaluationOptions, defaults: WorldDefaults
 ) -> ReturnEngine | None:
-    """Return what computes returns, or None if there is no world to compute them in."""
+    """Return the engine that computes returns, or None if there is no world."""
     engines = FAMILIES[world.family].engines
     kind = defaults.evaluator if options.evaluator is None else options.evaluator
     rollouts = defaults.rollouts if options.rollouts is None else options.rollouts

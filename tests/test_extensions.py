@@ -1,4 +1,4 @@
-"""Extending the package: one file each, by decorator or from a package of somebody else's."""
+"""Extending the package: one file each, by decorator or from another package."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Odd arguments: every call works, or raises one of our errors that also is of a built-in kind; nothing else."""
+"""Odd arguments: every call works, or raises one of our errors that is also a built-in exception."""
 
 import zlib
 from collections.abc import Callable

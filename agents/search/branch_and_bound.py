@@ -72,9 +72,8 @@ class Bound:
         self._reaches: BoolArray | None = None
         if learner.rule == "uds" and learner.impute == 0:
             rewarding = rewarding_states(data)
-            if isinstance(
-                learner, ExactLearner
-            ):  # the sampled learner derives the order of its samples from the label set
+            # The sampled learner derives the order of its samples from the label set, so all states matter to it.
+            if isinstance(learner, ExactLearner):
                 self.branch_on = rewarding
             taken = data.action_frequencies > 0
             uniform = taken if learner.exclude_unseen else np.ones_like(taken)

@@ -160,14 +160,14 @@ def _count(sets: int) -> str:
 
 def _duration(sets: int, task: SearchTask) -> str:
     """Return the estimated duration, extrapolated from random sets that are not counted as evaluator calls."""
-    view, rng = task.problem.with_calls(), np.random.default_rng(0)
+    uncounted, rng = task.problem.with_calls(), np.random.default_rng(0)
     timed, elapsed = 1, 0.0
-    view.performance_many(task.fixed[None])  # compile first
+    uncounted.performance_many(task.fixed[None])  # compile first
     while elapsed < TIMED_SECONDS / 2 and timed <= sets:
         masks = np.repeat(task.fixed[None], timed, axis=0)
         share = task.budget / len(task.candidates)
         masks[:, task.candidates] |= rng.random((timed, len(task.candidates))) < share
         began = time.perf_counter()
-        view.performance_many(masks)
+        uncounted.performance_many(masks)
         elapsed, timed = time.perf_counter() - began, 2 * timed
     return seconds(min(sets, 10**30) * elapsed / max(timed // 2, 1))

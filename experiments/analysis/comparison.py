@@ -1,4 +1,4 @@
-"""Rows that set our results beside the published ones: budget sweeps, searches, and MinAtar games."""
+"""Rows that compare our results with the published ones: budget sweeps, searches, and MinAtar games."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from experiments.protocol.published import PublishedMean, games, heuristics, ini
 from selectenv.typing import FloatArray
 
 DETERMINISTIC = ("brute-force", "sequential-greedy", "swap-search", "exact")
-"""Searches that leave nothing to chance: one seed is enough."""
+"""Deterministic searches: one seed is enough."""
 GAME_RETURNS = (0.0, np.inf)
-"""No policy loses anything in the MinAtar games; what the best one earns is not known."""
+"""Returns in the MinAtar games are never negative; the largest possible return is not known."""
 UNEXPLAINED = "unexplained"
 HEURISTIC_REASONS = {
     "guided": "the configuration behind the published guided columns is not known",
@@ -67,7 +67,7 @@ def published_game(world: str) -> GameTable:
 
 
 def compare_budgets(results: list[Result], published: Mapping[BudgetKey, PublishedMean] | None = None) -> list[Row]:
-    """Set the mean over seeds at each budget beside the published one."""
+    """Compare the mean over seeds at each budget with the published one."""
     returns: dict[BudgetKey, list[float]] = defaultdict(list)
     learners: dict[str, str] = {}
     for result in results:
@@ -93,7 +93,7 @@ def compare_budgets(results: list[Result], published: Mapping[BudgetKey, Publish
 
 
 def compare_searches(results: list[Result], table: str) -> list[Row]:
-    """Set scores of one learner on training and test data beside those of a published table of searches."""
+    """Compare the scores of one learner on training and test data with a published table of searches."""
     if not results:
         return []
     found: dict[tuple[str, str, int], list[Record]] = defaultdict(list)
@@ -143,7 +143,7 @@ def _search_row(
 
 
 def search_reason(world: str, strategy: str, gap: float) -> str:
-    """Return why a search's score may differ, as far as we know; the gap is that of our training score to the best."""
+    """Return the known reason why a search's score may differ; the gap is that of our training score to the best."""
     if strategy == "sequential-greedy" and world == "CliffWalk" and gap > 1:
         return PLATEAU
     return SEARCH_REASONS.get(strategy, NOISY if world == "FrozenLake" else UNEXPLAINED)
@@ -167,7 +167,7 @@ def compare_game(
     reason: str = UNEXPLAINED,
     otherwise: Mapping[str, tuple[GameTable, str]] | None = None,
 ) -> list[Row]:
-    """Set the mean over seeds in one game beside the published metrics.
+    """Compare the mean over seeds in one game with the published metrics.
 
     Args:
         results: of one game.

@@ -32,7 +32,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a figure, making its folder."""
+    """Write a figure, creating its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
 
@@ -51,12 +51,12 @@ def performance_figure(
     """
     figure = new_figure(9, 5.2)
     axes = figure.add_subplot()
-    looks: dict[str, Any] = {}
+    styles: dict[str, Any] = {}
     for name, points in curves.items():
         budgets, means, errors = zip(*points, strict=True)
-        colour = f"C{len(looks.keys() - {reference})}"
-        looks[name] = {"color": "#808080", "lw": 5, "alpha": 0.5} if name == reference else {"color": colour}
-        axes.errorbar(budgets, means, errors, ls="--" if name in dashed else "-", marker="o", ms=4, **looks[name])
+        colour = f"C{len(styles.keys() - {reference})}"
+        styles[name] = {"color": "#808080", "lw": 5, "alpha": 0.5} if name == reference else {"color": colour}
+        axes.errorbar(budgets, means, errors, ls="--" if name in dashed else "-", marker="o", ms=4, **styles[name])
     axes.set(xlabel="labels (dashed: asks the evaluator)", ylabel="return of the learned policy", title=title)
     axes.set_xticks(sorted({budget for points in curves.values() for budget, *_ in points}))
     axes.grid(alpha=0.3)
@@ -69,7 +69,7 @@ def performance_figure(
     reach = max(right - min(points[0][0] for points in curves.values()), 1) / 16
     for name, height in zip(ends, heights, strict=True):
         budget, mean, _ = curves[name][-1]
-        colour = looks[name]["color"]
+        colour = styles[name]["color"]
         axes.plot([budget, right + 0.8 * reach], [mean, height], color=colour, lw=0.6, alpha=0.6)
         axes.text(right + reach, height, name, color=colour, va="center", fontsize=10)
     axes.set_ylim(min(low, heights[0] - (high - low) / 40), max(high, heights[-1] + (high - low) / 40))

@@ -1,4 +1,4 @@
-"""What is stored of the studies, and the rows that follow from it."""
+"""The stored results of studies, and the rows computed from them."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from experiments.engine.study import Study
 
 
 class StudyResults(NamedTuple):
-    """A study with what is stored of it, and the rows that follow."""
+    """A study with its stored results and their rows."""
 
     study: Study
     results: list[Result]

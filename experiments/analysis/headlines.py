@@ -53,13 +53,13 @@ def winners(rows: Iterable[Row]) -> list[Winner]:
 
 
 def winners_sentence(rows: Iterable[Row]) -> str:
-    """Name the winner of every world and its mean."""
+    """Return a sentence that names the winner of every world and its mean."""
     named = ", ".join(f"{world} {strategy} ({mean:.2f})" for world, strategy, mean in winners(rows))
     return f"best on average over the budgets: {named}"
 
 
 def agreement_sentence(rows: Iterable[Row]) -> str:
-    """Say how many published metrics agree, of the gated strategies in the tabular worlds and of all."""
+    """Return a sentence that counts the agreeing published metrics: of gated strategies in tabular worlds, of all."""
     rows = list(rows)
     gated = count_verdicts((row for row in rows if row.world in WORLDS), GATED)
     everything = count_verdicts(rows)
@@ -70,7 +70,7 @@ def agreement_sentence(rows: Iterable[Row]) -> str:
 
 
 def proof_sentence(entries: Mapping[str, Mapping[str, Any]]) -> str:
-    """Say how many of the best label sets known are proved optimal."""
+    """Return a sentence about how many of the best label sets known are proved optimal."""
     proved = sum(entry["certified"] for entry in entries.values())
     return f"Of the best label sets known, {proved} of {len(entries)} are proved optimal by branch and bound."
 

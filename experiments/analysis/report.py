@@ -46,11 +46,11 @@ def write_csv(found: Iterable[StudyResults], path: Path) -> None:
 
 
 def sentences(found: Iterable[StudyResults]) -> list[str]:
-    """Return the findings in our numbers, for the top of the report."""
+    """Return the findings, one sentence each, for the top of the report."""
     found = list(found)
-    said = [agreement_sentence(row for _, _, rows in found for row in rows), proof_sentence(best_known())]
+    lines = [agreement_sentence(row for _, _, rows in found for row in rows), proof_sentence(best_known())]
     for study, _, rows in found:
         if study.name.startswith("heuristics"):
-            said.append(f"{study.name}: {winners_sentence(rows)}")
-        said += [f"{study.name}: {finding}" for finding in study.findings(rows)]
-    return said
+            lines.append(f"{study.name}: {winners_sentence(rows)}")
+        lines += [f"{study.name}: {finding}" for finding in study.findings(rows)]
+    return lines

@@ -35,7 +35,7 @@ class Figure(NamedTuple):
 
 
 class StudySection(NamedTuple):
-    """What the page says about a study."""
+    """The section of a study."""
 
     name: str
     question: str
@@ -47,7 +47,7 @@ class StudySection(NamedTuple):
 
 
 class WorldSection(NamedTuple):
-    """What the page says about a world."""
+    """The section of a world."""
 
     name: str
     dynamics: str
@@ -96,7 +96,7 @@ def _study_section(one: StudyResults, numbers: Iterator[int]) -> StudySection:
 
 
 def _world_section(world: str, found: Sequence[StudyResults], numbers: Iterator[int]) -> WorldSection:
-    """Return a world's dynamics, and drawings of what each strategy labels as the budget grows."""
+    """Return a world's dynamics, and drawings of the labels of each strategy at each budget."""
     module = importlib.import_module(selectenv.TABULAR[world].make.__module__)
     orders = {
         result.cell.strategy: result.records[-1]["ids"]

@@ -21,7 +21,7 @@ class Row:
     metric: str
     """What was measured, for example "return", "train" or "test"."""
     ours: Summary | None
-    """None where the cell has no metric; ``note`` says why."""
+    """None where the cell has no metric; ``note`` gives the reason."""
     gap: float | None
     """Distance to the best label set known."""
     published: float | None = None
@@ -33,7 +33,7 @@ class Row:
 
     @property
     def judged(self) -> Verdict | None:
-        """The verdict if there is something of ours that it judges, else None."""
+        """The verdict; None if there is no metric of ours to judge."""
         return self.verdict if self.ours is not None else None
 
 

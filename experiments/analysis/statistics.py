@@ -33,8 +33,8 @@ def summarise(returns: FloatArray, baseline: FloatArray | None = None, seed: int
 
     Args:
         returns: [runs] the sample.
-        baseline: [other runs] what to compare it with, if there is something.
-        seed: of the bootstrap.
+        baseline: [other runs] the sample to compare it with; optional.
+        seed: seed of the bootstrap.
     """
     low, high = bootstrap_interval(returns, seed)
     return Summary(

@@ -18,7 +18,7 @@ class TensorBoardLog:
     """Writes one run per cell under a directory."""
 
     def __init__(self, folder: Path, problem_of: Callable[[Cell], SelectionProblem] = cell_problem) -> None:
-        """Write under ``folder``.
+        """Write to the directory ``folder``.
 
         Args:
             folder: the directory of TensorBoard.
@@ -57,7 +57,7 @@ class TensorBoardLog:
             ids = drawn[-1]["ids"] if "ids" in drawn[-1] else drawn[-1]["first"]
             labelled_at = np.zeros(task.n_states, np.int64)
             labelled_at[task.actions(ids)] = np.arange(1, len(ids) + 1)
-            log.picture(_step(drawn[-1]), "selection", draw_figure(task, labelled_at, len(ids)))
+            log.image(_step(drawn[-1]), "selection", draw_figure(task, labelled_at, len(ids)))
         log.close()
 
 

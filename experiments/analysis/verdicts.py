@@ -20,7 +20,7 @@ COUNT_LIMIT = 0.25
 """Counts of unique states have no published error and depend on the expert: they agree within this share."""
 AGREES, DIFFERS, IMPOSSIBLE = "agrees", "differs", "impossible"
 NOT_ENUMERATED = "not enumerated"
-"""Instead of an outcome where a search refuses because there are too many sets: nothing was judged."""
+"""Replaces the outcome where a search was not run because there are too many sets: nothing was judged."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ def judge(
     """Compare a published mean with our runs.
 
     Args:
-        published: the published mean; its standard error may be None or 0 where there is none to speak of.
+        published: the published mean; its standard error may be None or 0.
         ours: [runs] our returns.
         noise: standard error of the published evaluation by 10,000 episodes.
-        stochastic: whether the strategy leaves something to chance.
+        stochastic: whether the strategy is random.
         allowed: the smallest and the largest return that any policy can earn in the world.
         reason: why it may differ, if we know.
         noisy_mean: whether the published metric is a mean over seeds; the allowed range is then widened by its error.

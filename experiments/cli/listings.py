@@ -68,7 +68,7 @@ def _described(name: str, describe: Callable[[str], tuple[str, str]]) -> tuple[s
 
 
 def _world_summary(name: str, make: Callable[..., Any]) -> str:
-    """Return what a world is, as its module ("Name: ...") or the function that makes it says."""
+    """Return the summary of a world from its module ("Name: ...") or from the function that makes it."""
     if name in GAMES:
         return f"The MinAtar game {name}."
     title, _, text = _summary(inspect.getmodule(make)).partition(": ")

@@ -1,4 +1,4 @@
-"""Says on stderr what a command is doing, so that no wait is silent."""
+"""Announces the steps of a command on stderr, and repeats the current one during long waits."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ HEARTBEAT = 1.5
 
 @contextmanager
 def narration(steps: int) -> Iterator[Callable[[str], None]]:
-    """Give a function that announces the next of so many steps.
+    """Yield a function that announces the next of ``steps`` steps.
 
     On a terminal the steps are a progress bar; elsewhere, as in a log, they are lines of text.
     """

@@ -39,7 +39,7 @@ def add_to(add: AddCommand) -> None:
         {
             "run heuristics-uds --jobs 2": "run one study in two processes",
             "run all --only Graph/guided": "run one world, or one strategy in it, of all short studies",
-            "run minatar-heuristics --jobs 2": "a long study: it first says how many CPU hours it takes",
+            "run minatar-heuristics --jobs 2": "a long study: it first prints an estimate of its CPU hours",
         },
     )
     _add_cell_options(command, "name of a study (see `selectenv list`), or all (without those that take hours)")
@@ -71,7 +71,7 @@ def add_to(add: AddCommand) -> None:
     command = add(
         "repair",
         _repair,
-        "keep what is intact of a damaged file",
+        "repair a damaged file: keep its intact parts",
         {
             "repair out/results.sqlite": "rows that are intact stay; the others are run again by `selectenv run`",
             "repair out/selectors/tuning.log": "trials that are intact stay",

@@ -39,7 +39,7 @@ def _add_train_expert(add: AddCommand) -> None:
         "--tabular", action="store_true", help="solve a table exactly instead of training a network (Breakout)"
     )
     command.add_argument(
-        "--out", type=Path, default=Path("out/experts"), help="folder to write to (default: out/experts)"
+        "--out", type=Path, default=Path("out/experts"), help="directory to write to (default: out/experts)"
     )
 
 

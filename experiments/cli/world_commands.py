@@ -36,7 +36,7 @@ def add_to(add: AddCommand) -> None:
     command.add_argument("world", help="name of a world (see `selectenv list worlds`)")
     command.add_argument("--labels", type=int, help="number of labels (default: the second published budget, or 24)")
     command.add_argument("--strategies", nargs="+", help="names of strategies (default: a selection of them)")
-    command.add_argument("--out", type=Path, default=Path("out"), help="folder of the figure (default: out)")
+    command.add_argument("--out", type=Path, default=Path("out"), help="directory of the figure (default: out)")
     command = add(
         "best",
         _best,
@@ -56,7 +56,7 @@ def add_to(add: AddCommand) -> None:
         "show the experts that ship with the package, and draw their learning curves",
         {"experts": "print their returns and write out/experts.png"},
     )
-    command.add_argument("--out", type=Path, default=Path("out"), help="folder of the figure (default: out)")
+    command.add_argument("--out", type=Path, default=Path("out"), help="directory of the figure (default: out)")
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RESULTS_VERSION = 1
-"""Raised when a change makes stored results worthless: they are then run again."""
+"""Bump this when stored results become invalid: their cells are then run again."""
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What to run: plain values only, so that a cell can be stored, sent to a worker, and told by its content."""
+    """What to run: plain values only, so that a cell can be stored, sent to a worker, and identified by its content."""
 
     study: str
     world: str
@@ -24,16 +24,16 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """A hash of the content of the cell and the version that made it."""
+        """A hash of the content of the cell and of `RESULTS_VERSION`."""
         content = [RESULTS_VERSION, self.study, self.world, self.strategy, self.seed, self.settings]
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a cell gave."""
+    """The result of running a cell."""
 
     cell: Cell
     records: list[Record]
-    """One or more rows, ready for JSON: a budget each, mostly."""
+    """One or more records, ready for JSON; usually one per budget."""
     seconds: float

@@ -16,10 +16,10 @@ from experiments.errors import ClusterError
 from selectenv.errors import MissingExtraError
 
 TASKS_AHEAD = 4
-"""Tasks per local process that are submitted before a result is there."""
+"""Tasks per local process that are submitted at a time."""
 CONNECT_SECONDS = 10
 FETCH_SECONDS = 60
-"""A result that is there is fetched within this time, or its scheduler is gone."""
+"""Time limit for fetching a finished result; a scheduler that exceeds it is considered lost."""
 ONE_THREAD = dict.fromkeys(
     (
         "OMP_NUM_THREADS",
@@ -34,12 +34,12 @@ ONE_THREAD = dict.fromkeys(
 )
 
 Execute = Callable[[Callable[..., Any], list[tuple[Any, ...]], float], Iterator[list[Any]]]
-"""Function, arguments of each task, seconds -> results as they come; an empty list whenever none came for so long."""
+"""Function, arguments of each task, seconds -> lists of results as tasks finish, empty if none did for ``seconds``."""
 
 
 @contextmanager
 def local_processes(jobs: int) -> Iterator[Execute]:
-    """Give a function that runs tasks in ``jobs`` processes, which are kept for the next time.
+    """Yield a function that runs tasks in ``jobs`` processes, which are reused by later calls.
 
     Processes do not outlive this one, not even if it is killed; after an error or an interruption they are stopped.
 
@@ -72,17 +72,17 @@ def _kill(executor: Any) -> None:
     Its own ``shutdown(kill_workers=True)`` prints a traceback if tasks are waiting.
     """
     for process in list(executor._processes.values()):
-        with suppress(OSError):  # it has ended by itself
+        with suppress(OSError):  # the process has ended already
             os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has only the latter
     executor.shutdown(wait=True)
 
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator[Execute]:
-    """Give a function that runs tasks on the cluster of the scheduler at ``address``.
+    """Yield a function that runs tasks on the cluster of the scheduler at ``address``.
 
     Raises:
-        ClusterError: no scheduler answers there, or it is gone before all results are there.
+        ClusterError: no scheduler answers there, or it is lost before all results have arrived.
         MissingExtraError: Dask is not installed.
     """
     try:
@@ -126,7 +126,7 @@ def dask_cluster(address: str) -> Iterator[Execute]:
 
         yield from _unordered(submit, finished_of, fetch, tasks, seconds, len(tasks), check)
 
-    with _quiet("distributed.client"), client:  # what it says about a lost scheduler, ClusterError says too
+    with _quiet("distributed.client"), client:  # ClusterError already reports a lost scheduler
         yield execute
 
 
@@ -149,7 +149,7 @@ def _unordered(
                 return
             finished, pending = finished_of(pending, seconds)
         except Exception:
-            check()  # a lost scheduler has many consequences; name the cause
+            check()  # raises ClusterError if the cause is a lost scheduler
             raise
         for future in finished:
             try:

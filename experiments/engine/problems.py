@@ -21,7 +21,7 @@ _large = lru_cache(maxsize=2)(_make)
 
 
 def problem(world: str, options: dict[str, Any] | None = None) -> SelectionProblem:
-    """Return a problem with call counts of its own; its data are collected anew and not kept on disk."""
+    """Return a problem with call counts of its own; its data are collected and not kept on disk."""
     return _small(world, _key({"cache": False, **(options or {})})).with_calls()
 
 

@@ -1,4 +1,4 @@
-"""Keep what is intact of a damaged results store or tuning journal."""
+"""Repair of damaged results stores and tuning journals: the intact parts are kept."""
 
 import os
 import sqlite3
@@ -14,7 +14,7 @@ SQLITE_START = b"SQLite format 3\x00"
 
 
 def repair(path: Path) -> str:
-    """Put a fresh file with the intact parts in the place of a damaged one, which is kept beside it.
+    """Replace a damaged file by one with its intact parts; the damaged file is kept under another name.
 
     Returns:
         A sentence about what was kept.

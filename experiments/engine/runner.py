@@ -1,4 +1,4 @@
-"""Run cells: here, in local processes, or on a Dask cluster; every finished cell is stored at once."""
+"""Running cells in this process, in local processes or on a Dask cluster; finished cells are stored within a second."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ from selectenv.io.progress import progress_bar
 from selectenv.io.stop_requests import stop_if_requested, stop_when
 
 BATCH_SECONDS = 1.0
-"""Results wait at most so long before they are written."""
+"""Maximum time that results wait before they are written."""
 CELLS_PER_TASK = 16
 """Cells sent to a worker at a time by default: enough to share a problem, few enough to lose little."""
 
@@ -34,28 +34,28 @@ def run_cells(
     watch: Callable[[Result], None] | None = None,
     cells_per_task: int = CELLS_PER_TASK,
 ) -> int:
-    """Run the cells that the store does not have, and store them as they come.
+    """Run the cells that the store does not have, and store their results as they finish.
 
-    SIGTERM stops the run like Ctrl-C: what is done is stored. No local process outlives this one, even if it is killed.
-    On a cluster no new task starts then, and running ones stop at the end of a cell or at the next checkpoint.
+    SIGTERM stops the run like Ctrl-C: finished cells are stored. No local process outlives this one, even if it is
+    killed. On a cluster, no new task starts then, and running ones stop after a cell or at the next checkpoint.
 
     Args:
-        cells: what is wanted.
-        run_cell: a function at module level that runs one.
-        store: where results go; what is there already is not run again.
+        cells: the cells to run.
+        run_cell: function that runs one cell; it must be defined at module level.
+        store: receives the results; cells that it already has are not run again.
         jobs: local processes; 1 runs in this one.
         cluster: address of a Dask scheduler to run on instead.
         title: shown beside the progress bar.
-        watch: called with every result as it comes.
+        watch: called with every result as it arrives.
         cells_per_task: cells that are sent to a worker together; a task that is interrupted is lost as a whole.
 
     Returns:
-        How many cells were run.
+        The number of cells that were run.
 
     Raises:
-        OptionError: a number of jobs or cells per task below 1.
+        OptionError: ``jobs`` or ``cells_per_task`` is below 1.
         StoreError: the store is damaged, in use, or cannot be written.
-        ClusterError: no scheduler answers at ``cluster``, or it is gone in the middle of the run.
+        ClusterError: no scheduler answers at ``cluster``, or it is lost during the run.
         TerminatedError: the process received SIGTERM.
     """
     for name, value in (("jobs", jobs), ("cells_per_task", cells_per_task)):
@@ -73,8 +73,8 @@ def run_cells(
                     wanted = {cell.key for cell in cells}
                     left = len(store.missing(cells))
                     raise ClusterError(
-                        f"{error}. {len(wanted) - left} of {len(wanted)} cells are stored in {store.path}; the same "
-                        "command with a scheduler that runs resumes"
+                        f"{error}. {len(wanted) - left} of {len(wanted)} cells are stored in {store.path}; repeat "
+                        "the command with a running scheduler to resume"
                     ) from None
     return len(todo)
 
@@ -86,7 +86,7 @@ def _store_as_they_come(
     title: str,
     watch: Callable[[Result], None] | None,
 ) -> None:
-    """Write results in small batches, and all that is there when the run is interrupted."""
+    """Write results in small batches; when the run is interrupted, write those that have arrived."""
     waiting: list[Result] = []
     written = time.monotonic()
     try:
@@ -110,7 +110,7 @@ def run_chunk(run_cell: RunCell, chunk: list[Cell]) -> list[Result]:
     """Run cells one after the other.
 
     Raises:
-        StoppedError: the client that wants the results is gone.
+        StoppedError: the client that requested the results is gone.
     """
     results = []
     with stop_when(is_abandoned):
@@ -125,14 +125,14 @@ def run_chunk(run_cell: RunCell, chunk: list[Cell]) -> list[Result]:
 
 @contextlib.contextmanager
 def _executor(jobs: int, cluster: str | None) -> Iterator[Execute]:
-    """Give a function that runs chunks of cells and yields their results in the order in which they finish."""
+    """Yield a function that runs chunks of cells and yields their results in the order in which they finish."""
     if cluster is not None:
         with dask_cluster(cluster) as execute:
             yield execute
     elif jobs == 1:
         yield lambda function, tasks, seconds: ([function(*task)] for task in tasks)
     else:
-        with warnings.catch_warnings():  # workers whose memory has grown are replaced: that is no news
+        with warnings.catch_warnings():  # loky replaces workers whose memory has grown, which needs no warning
             warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
             with local_processes(jobs) as execute:
                 yield execute

@@ -1,7 +1,7 @@
-"""Read the records of a damaged SQLite file page by page, without trusting its header, its schema or its tree.
+"""Read the records of a damaged SQLite file page by page, without relying on its header, its schema or its tree.
 
-SQLite stops at the first page that does not make sense, and with it go all rows that it would have reached from there.
-This reader looks at every page of the file instead and yields whatever parses as a record; the caller decides by the
+SQLite stops at the first invalid page, and all rows that it would have reached from there are lost.
+This reader scans every page of the file instead and yields whatever parses as a record; the caller decides by the
 digests of the records which of them are intact. The layout is that of https://www.sqlite.org/fileformat2.html for
 tables WITHOUT ROWID, with pages of `PAGE` bytes and text in UTF-8.
 """
@@ -26,7 +26,10 @@ def stored_records(path: Path) -> Iterator[tuple[Value, ...]]:
     data = path.read_bytes()
     for start in range(0, len(data), PAGE):
         base = start + (FILE_HEADER if start == 0 else 0)
-        for header, child in ((LEAF_HEADER, 0), (INTERIOR_HEADER, 4)):  # the byte that tells them apart may be damaged
+        for header, child in (
+            (LEAF_HEADER, 0),
+            (INTERIOR_HEADER, 4),
+        ):  # the byte that distinguishes them may be damaged
             for offset in _cell_offsets(data[base + header : start + PAGE]):
                 try:
                     yield _values(_payload(data, start, offset + child))

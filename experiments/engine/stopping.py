@@ -1,4 +1,4 @@
-"""How runs stop: on SIGTERM, and on a cluster when the client that wants the results is gone."""
+"""How runs stop: on SIGTERM, and on a cluster when the client that requested the results is gone."""
 
 import signal
 import sys
@@ -11,9 +11,9 @@ from experiments.errors import TerminatedError
 
 @contextmanager
 def orderly_termination() -> Iterator[None]:
-    """Turn SIGTERM into `TerminatedError`, so that what is done is stored before the process ends.
+    """Turn SIGTERM into `TerminatedError`, so that finished cells are stored before the process ends.
 
-    Only in the main thread, and only if nobody else handles SIGTERM.
+    Only in the main thread, and only if SIGTERM has its default handler.
     """
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
@@ -32,7 +32,7 @@ def orderly_termination() -> Iterator[None]:
 
 
 def is_abandoned() -> bool:
-    """Return whether this code runs in a Dask task that nobody waits for any more.
+    """Return whether this code runs in a Dask task whose result is no longer needed.
 
     When a client is gone, the scheduler releases its tasks: those that wait are never started, and those that run are
     marked as cancelled on their workers.

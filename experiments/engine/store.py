@@ -1,7 +1,7 @@
 """The results store: one SQLite file, written in small batches, by one run at a time; every row carries a digest.
 
-A manifest beside the rows holds their number and the exclusive or of their digests, so that rows that are missing are
-noticed as well as rows that were changed. Damage raises `StoreError`; `selectenv repair` keeps the intact rows.
+A manifest beside the rows holds their number and the exclusive or of their digests, so that missing rows are
+detected as well as changed ones. Damage raises `StoreError`; `selectenv repair` keeps the intact rows.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ Row = tuple[Any, ...]
 
 
 class ResultsStore:
-    """Results by the content of their cells; what is written stays written, whatever happens to the process."""
+    """Results by the content of their cells; results that were written survive a crash of the process."""
 
     def __init__(self, path: str | os.PathLike[str] = DEFAULT_PATH) -> None:
         """Open the file, or create it.
@@ -205,11 +205,13 @@ class ResultsStore:
         return {row[0]: row for row in rows}
 
     def _failure(self, error: BaseException) -> StoreError:
-        """Return what to raise for an error of the sqlite3 module."""
+        """Return the `StoreError` to raise for an error of the sqlite3 module."""
         if isinstance(error, StoreError):
             return error
         if isinstance(error, sqlite3.Error) and _code(error) in NOT_DAMAGE:
-            return StoreError(f"{self.path} cannot be used now ({error}): check who else uses it, and its permissions")
+            return StoreError(
+                f"{self.path} cannot be used now ({error}): check its permissions, and whether another program uses it"
+            )
         return self._damaged(f"{error}")
 
     def _damaged(self, what: str) -> StoreError:
@@ -234,7 +236,7 @@ class ResultsStore:
                 if not _is_sound(row):
                     raise StoreError(
                         f"{self.path} is damaged: the row {row[0]!a} does not belong to its cell. It has format 1, "
-                        "without digests, so intact rows cannot be told: move it away and run again"
+                        "without digests, so intact rows cannot be identified: move it away and run again"
                     )
             self._database.execute("DROP TABLE results")
             _make_tables(self._database)
@@ -350,7 +352,7 @@ def _is_sound(row: Row) -> bool:
 
 
 def _decoded(text: bytes) -> str:
-    """Decode text without an error where it is damaged: the digest tells, and then the row can be named."""
+    """Decode text, damaged or not: the digest reveals the damage, and the error can name the row."""
     return text.decode("utf-8", "surrogateescape")
 
 

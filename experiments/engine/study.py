@@ -1,4 +1,4 @@
-"""What a study is: cells, a way to run one, and rows that set ours beside the published metrics."""
+"""A study: cells, a function that runs one, and rows that compare the results with the published metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from selectenv.problem import SelectionProblem
 
 
 def no_figures(results: list[Result]) -> dict[str, Any]:
-    """Draw nothing."""
+    """Return no figures."""
     return {}
 
 
 def no_findings(rows: list[Row]) -> list[str]:
-    """Find nothing worth a headline."""
+    """Return no findings."""
     return []
 
 
@@ -32,20 +32,20 @@ class Study:
     run_cell: RunCell
     rows: Callable[[list[Result]], list[Row]]
     seeds: int = 100
-    """Seeds by default."""
+    """Default number of seeds."""
     figures: Callable[[list[Result]], dict[str, Any]] = no_figures
     """Title -> Matplotlib figure."""
     place: int = 100
-    """Where it stands among the studies."""
+    """Position in the list of studies, which is sorted by it."""
     solvers: tuple[str, ...] = ("exact", "sampled")
-    """Learners it can be run with."""
+    """Solvers that it can be run with."""
     findings: Callable[[list[Row]], list[str]] = no_findings
-    """What the rows say, in sentences for the top of the report."""
+    """Rows -> sentences for the top of the report."""
     scales: tuple[str, ...] | None = None
-    """Scales of its cells that are run unless another one is asked for; all of them if left out."""
+    """Scales that are run by default; None means all."""
     problem_of: Callable[[Cell], SelectionProblem] = cell_problem
-    """The problem of a cell, to draw what was labelled in it."""
+    """Cell -> problem, used to draw the labels of the cell."""
     cells_per_task: int = CELLS_PER_TASK
     """Cells that are sent to a worker together; 1 where a cell takes minutes, so that little is lost."""
     cpu_hours: Callable[[list[Cell]], float] | None = None
-    """About how long cells take on one core, for studies that take long."""
+    """Cells -> estimated CPU hours; None for short studies."""

@@ -1,4 +1,4 @@
-"""The life of a local worker ends with the process that started it.
+"""Local workers end with the process that started them.
 
 Only modules of the standard library are imported here: a worker imports this module first, and until then it does not
 notice that its runner is gone.

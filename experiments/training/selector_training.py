@@ -318,7 +318,7 @@ def train_selector(
             metrics |= {"held-out/return": mean, **{f"gap to/{n}": r - mean for n, r in worlds.rivals.items()}}
             if log is not None:
                 log.scalars(run.done, metrics)
-                log.picture(run.done, "selection", _drawn(worlds, agent))
+                log.image(run.done, "selection", _drawn(worlds, agent))
                 log.flush()
     if log is not None:
         log.close()

@@ -48,7 +48,7 @@ class _shared_property(Generic[T]):  # noqa: N801 - used as a decorator, like fu
 
     def __get__(self, dataset: "OfflineDataset | None", owner: type) -> T:
         if dataset is None:
-            return self  # type: ignore[return-value]  # documentation tools look at the descriptor itself
+            return self  # type: ignore[return-value]  # documentation tools inspect the descriptor itself
         shared = dataset._shared
         if self._name not in shared:
             shared[self._name] = self._compute(dataset)
@@ -61,8 +61,8 @@ class _shared_property(Generic[T]):  # noqa: N801 - used as a decorator, like fu
 class OfflineDataset:
     """Transitions over states numbered 0..n-1; build one with `from_arrays` or collect it from a world.
 
-    The rewards are part of the dataset, but only for the labeller: `reveal` returns those of labelled states.
-    Strategies get `without_rewards`.
+    The rewards are part of the dataset but hidden from strategies, which get `without_rewards`; `reveal` returns the
+    rewards of labelled states.
     """
 
     ids: NDArray[Any]
@@ -85,7 +85,7 @@ class OfflineDataset:
     spec: Mapping[str, Any] = field(default_factory=dict)
     """How the data were made: world, mixture, size, seed."""
     images: Images | None = field(default=None, repr=False)
-    """What each state looks like, where states are images; their ids are hashes of them."""
+    """The image of each state, if states are images; ids are then hashes of the images."""
     _shared: dict[str, Any] = field(default_factory=dict, repr=False, kw_only=True)
     """Cached values that do not depend on rewards; a dataset shares them with its reward-free copy."""
 
@@ -150,7 +150,7 @@ class OfflineDataset:
 
     @property
     def has_rewards(self) -> bool:
-        """Whether labels reveal anything."""
+        """Whether the data have rewards for labels to reveal."""
         return self.hidden_reward is not None
 
     @cached_property

@@ -24,13 +24,13 @@ FORMAT = "selectenv-dataset"
 VERSION = 2
 ALIGNMENT = 64
 HEADER_BYTES = 1 << 16
-"""More than the description of an array takes."""
+"""Upper limit on the header of an array."""
 MAPPED_BYTES = 1 << 20
-"""Arrays longer than this are not read into memory but mapped."""
+"""Larger arrays are memory-mapped instead of read."""
 
 
 def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
-    """Write a dataset to one file; the file is there whole or not at all."""
+    """Write a dataset to one file, atomically, and return its path."""
     check_instance("dataset", dataset, OfflineDataset)
     target = check_path("path", path)
     header = {
@@ -47,7 +47,7 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
             member.file_size = array.nbytes + HEADER_BYTES  # beyond 2 GiB the entry grows another 20 bytes
             more = 20 if member.file_size > zipfile.ZIP64_LIMIT else 0
             gap = -(bundle.start_dir + 30 + len(member.filename) + 4 + more) % ALIGNMENT
-            member.extra = struct.pack("<HH", 0xFFFF, gap) + bytes(gap)  # so that arrays can be mapped where they stand
+            member.extra = struct.pack("<HH", 0xFFFF, gap) + bytes(gap)  # aligned for memory mapping
             with bundle.open(member, "w") as entry:
                 np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
     return target
@@ -57,7 +57,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
     """Read a dataset and check it against its own hash.
 
     Raises:
-        DatasetFileError: the file is missing, damaged, of another kind or of a newer version.
+        DatasetFileError: the file is missing, damaged, not a dataset, or of another format version.
     """
     path = check_path("path", path)
     try:
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the arrays of a file; long ones stay on disk and are mapped into memory where they are read."""
+    """Return the arrays of a file; long ones are memory-mapped."""
     with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
         members = file.zip.infolist()
         arrays = {}
@@ -109,9 +109,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _map(path: Path, raw: BinaryIO, member: zipfile.ZipInfo) -> Any:
-    """Return an array that stands uncompressed in a zip file, mapped read-only."""
+    """Return an uncompressed array of a zip file, memory-mapped and read-only."""
     raw.seek(member.header_offset)
-    local = raw.read(30)  # the fixed part of a local header; lengths of name and extra field close it
+    local = raw.read(30)  # the fixed part of a local header; it ends with the lengths of name and extra field
     if len(local) != 30 or local[:4] != b"PK\x03\x04":
         raise zipfile.BadZipFile(f"{member.filename} has no local header")
     raw.seek(int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little"), os.SEEK_CUR)
@@ -119,7 +119,7 @@ def _map(path: Path, raw: BinaryIO, member: zipfile.ZipInfo) -> Any:
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = read_header(raw)
     if dtype.hasobject or fortran:
-        raise ValueError(f"{member.filename} is no plain array")
+        raise ValueError(f"{member.filename} is not a plain array")
     offset = raw.tell()
     if offset % dtype.itemsize:  # written by another program
         return np.fromfile(raw, dtype, int(np.prod(shape))).reshape(shape)
@@ -133,7 +133,7 @@ def _digest(dataset: OfflineDataset) -> str:
 
 
 def cache_folder() -> Path:
-    """Return where datasets are cached: `SELECTENV_CACHE`, or the platform's folder for caches."""
+    """Return the directory of cached datasets: `SELECTENV_CACHE`, or the platform's cache directory."""
     chosen = os.environ.get("SELECTENV_CACHE")
     return Path(chosen) if chosen else platformdirs.user_cache_path("selectenv", appauthor=False)
 
@@ -141,10 +141,10 @@ def cache_folder() -> Path:
 def cached(spec: dict[str, Any], make: Callable[[], OfflineDataset]) -> OfflineDataset:
     """Return the dataset of ``spec`` from the cache, or make it and keep it.
 
-    A damaged file is made anew; a folder that cannot be written costs a warning, not the work.
+    A damaged file is replaced. If the cache cannot be written, a warning is issued and the dataset is still returned.
     """
     key = hashlib.blake2b(json.dumps([VERSION, spec], sort_keys=True).encode(), digest_size=16).hexdigest()
-    name = re.sub(r"[^\w-]", "_", spec["world"])  # a name must not lead out of the folder
+    name = re.sub(r"[^\w-]", "_", spec["world"])  # a name must not lead out of the directory
     path = cache_folder() / f"{name}-{key}.npz"
     if path.exists():
         try:

@@ -1,4 +1,4 @@
-"""What computes returns behind an evaluator."""
+"""The protocol of engines, which compute the returns behind an evaluator."""
 
 from typing import Protocol
 

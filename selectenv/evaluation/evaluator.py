@@ -11,7 +11,7 @@ from selectenv.typing import FloatArray
 
 @dataclass
 class Calls:
-    """How often an evaluator was used."""
+    """Numbers of evaluations."""
 
     asked: int = 0
     """Evaluations a strategy asked for, cached ones included: its cost."""
@@ -22,18 +22,18 @@ class Calls:
 
 
 class Evaluator:
-    """Counts calls, and refuses them while it is locked."""
+    """Computes returns with an engine and counts the calls; while it is locked, calls raise `PhaseError`."""
 
     def __init__(
         self, engine: ReturnEngine | None, discount: float = 1.0, counts: Calls | None = None, *, locked: bool = False
     ) -> None:
-        """Count the calls to ``engine``; without an engine every call is refused.
+        """Count the calls to ``engine``; without an engine, calls raise `NoEvaluatorError`.
 
         Args:
             engine: computes returns; None if there is no world.
             discount: discount factor of the reported return.
             counts: where to count; new counts by default.
-            locked: whether every call is refused.
+            locked: whether calls raise `PhaseError`.
         """
         if engine is not None and not callable(getattr(engine, "returns", None)):
             raise OptionTypeError(f"engine needs a method returns(policies, discount), and {shown(engine)} has none")
@@ -44,7 +44,7 @@ class Evaluator:
         self.engine, self.discount = engine, check_real("discount", discount, "(0, 1]")
         self.counts = Calls() if counts is None else check_instance("counts", counts, Calls)
         self.locked = check_flag("locked", locked)
-        """While this is True, every call is refused."""
+        """Whether calls raise `PhaseError`."""
 
     @property
     def available(self) -> bool:
@@ -53,7 +53,7 @@ class Evaluator:
 
     @property
     def calls(self) -> int:
-        """Evaluations asked for."""
+        """Number of evaluations that a strategy asked for."""
         return self.counts.asked
 
     def ask(self, sets: int, computed: int) -> None:
@@ -78,7 +78,7 @@ class Evaluator:
         """
         used = self.discount if discount is None else check_real("discount", discount, "(0, 1]")
         value = float(self.returns(PolicyList([policy]), used)[0])
-        self.ask(1, 1)  # a call that is refused is not counted
+        self.ask(1, 1)  # a call that raises is not counted
         return value
 
     def returns(self, policies: PolicyBatch, discount: float | None = None) -> FloatArray:
@@ -93,7 +93,7 @@ class Evaluator:
 
     def _check_unlocked(self) -> None:
         if self.locked:
-            raise PhaseError("the test phase refuses the evaluator until the episode has ended")
+            raise PhaseError("the evaluator is locked in the test phase until the episode has ended")
 
     def _require_engine(self) -> ReturnEngine:
         if self.engine is None:

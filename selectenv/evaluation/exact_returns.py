@@ -10,7 +10,7 @@ from selectenv.typing import FloatArray
 
 
 class ExactReturns:
-    """Expected return up to the horizon."""
+    """Computes the expected return of policies up to the horizon."""
 
     parallel = True
     policies_at_once = 1

@@ -22,8 +22,8 @@ POLICY_BYTES = 1 << 26
 class GameReturns:
     """Mean return of episodes of a MinAtar game; all policies are evaluated with common random numbers.
 
-    A table knows nothing about images that are not in the data and acts at random there. Where these are most of the
-    images met, returns say little about the policy, and a warning says so: in Asterix, Seaquest and Freeway nearly
+    A table knows nothing about images that are not in the data and acts at random there. If these are most of the
+    images met, returns reveal little about the policy, and a warning is issued: in Asterix, Seaquest and Freeway nearly
     every state is new, and no table learned from a million transitions plays well there.
     """
 

@@ -62,7 +62,7 @@ class EnvironmentReturns:
     def __init__(
         self, world: DiscreteEnvWorld, ids: NDArray[np.int64], n_actions: int, episodes: int, seed: int = 0
     ) -> None:
-        """Play ``episodes`` episodes per policy, at most `LONGEST` steps each; unknown states act at random.
+        """Play ``episodes`` episodes per policy, at most `LONGEST` steps each; unknown states get random actions.
 
         Args:
             world: the environment.

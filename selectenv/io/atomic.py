@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing of files."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ from selectenv.errors import FileError, SelectEnvError
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write; it takes its place only when all is written, and nothing stays behind after an error.
+    """Open a file for writing; it replaces ``path`` once it is complete, and is removed after an error.
 
     Raises:
         FileError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""TensorBoard event files: scalars, histograms and pictures, without torch."""
+"""TensorBoard event files: scalars, histograms and images, without torch."""
 
 import io
 import time
@@ -35,7 +35,7 @@ class EventLog:
     """Writes one run of TensorBoard."""
 
     def __init__(self, folder: Path) -> None:
-        """Write under ``folder``.
+        """Write to the directory ``folder``.
 
         Raises:
             MissingExtraError: TensorBoard is not installed.
@@ -43,12 +43,12 @@ class EventLog:
         self._event, self._summary, self._histogram, writer = _tensorboard()
         self._writer: Any = writer(str(folder))
 
-    def scalars(self, step: int, figures: dict[str, float]) -> None:
-        """Write figures by their tags."""
-        self._add(step, [self._summary.Value(tag=tag, simple_value=float(value)) for tag, value in figures.items()])
+    def scalars(self, step: int, metrics: dict[str, float]) -> None:
+        """Write metrics by tag."""
+        self._add(step, [self._summary.Value(tag=tag, simple_value=float(value)) for tag, value in metrics.items()])
 
     def histogram(self, step: int, tag: str, values: ArrayLike) -> None:
-        """Write how values are spread."""
+        """Write a histogram of values of any shape; nothing if there are none."""
         found = np.asarray(values, np.float64).ravel()
         if len(found) == 0:
             return
@@ -64,20 +64,20 @@ class EventLog:
         )
         self._add(step, [self._summary.Value(tag=tag, histo=spread)])
 
-    def picture(self, step: int, tag: str, figure: "Figure") -> None:
-        """Write a Matplotlib figure."""
+    def image(self, step: int, tag: str, figure: "Figure") -> None:
+        """Write a Matplotlib figure as an image."""
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png")
         width, height = (int(inches * figure.dpi) for inches in figure.get_size_inches())
-        image = self._summary.Image(height=height, width=width, colorspace=3, encoded_image_string=buffer.getvalue())
-        self._add(step, [self._summary.Value(tag=tag, image=image)])
+        encoded = self._summary.Image(height=height, width=width, colorspace=3, encoded_image_string=buffer.getvalue())
+        self._add(step, [self._summary.Value(tag=tag, image=encoded)])
 
     def flush(self) -> None:
-        """Write what is waiting."""
+        """Write buffered events to the file."""
         self._writer.flush()
 
     def close(self) -> None:
-        """Write what is waiting and close the file."""
+        """Write buffered events and close the file."""
         self._writer.close()
 
     def _add(self, step: int, values: list[Any]) -> None:

@@ -1,9 +1,9 @@
-"""Optuna journals whose lines carry their number and a digest, so that damage is noticed before it is used.
+"""Optuna journals whose lines carry their number and a digest, so that damage is detected on reading.
 
 A line is what Optuna writes, JSON, with one more entry: ``"check": [line, trials, studies, digest]``, where ``trials``
 and ``studies`` count those created so far. Optuna and optuna-dashboard read such files as they are. Whole lines that
-are missing at the end of the file are not noticed: it is then the file of an earlier moment, and searches repeat the
-trials that it does not have.
+are missing at the end of the file are not detected: the file then equals an earlier version of itself, and searches
+repeat the missing trials.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ FINISHED = (1, 2, 3)
 
 
 class Checks(NamedTuple):
-    """What a line says of itself."""
+    """The number of a line, and the numbers of trials and studies created so far."""
 
     line: int
     trials: int
@@ -70,7 +70,7 @@ def open_journal(path: str | os.PathLike[str]) -> "optuna.storages.JournalStorag
             self._place = (0, 0)  # number and offset of the next line to read
 
         def read_logs(self, log_number_from: int) -> Generator[dict[str, Any], None, None]:
-            """Yield the operations from a line on; a line that another process is writing right now is left out."""
+            """Yield the operations from a line on; a line that another process is still writing is skipped."""
             number, offset = self._place if self._place[0] <= log_number_from else (0, 0)
             with open(target, "rb") as file:
                 file.seek(offset)
@@ -121,8 +121,8 @@ def check_journal(path: Path) -> None:
 def repair_journal(path: Path, backup: Path) -> str:
     """Write the intact part of a journal to a fresh file in its place; the damaged one moves to ``backup``.
 
-    A damaged line belongs to one of the trials that were running at that moment, and nobody can tell to which: all of
-    them are marked as failed, so that a search runs as many others instead. Finished trials are kept.
+    A damaged line belongs to one of the trials that were running at that moment, and it is unknown to which: all of
+    them are marked as failed, so that a search runs as many new ones instead. Finished trials are kept.
 
     Returns:
         A sentence about what was kept.

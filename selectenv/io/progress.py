@@ -17,7 +17,7 @@ def show(text: str) -> None:
 
 @contextmanager
 def progress_bar(total: int, title: str) -> Iterator["tqdm[NoReturn]"]:
-    """Give a bar on stderr to be updated by the caller; where stderr is not a terminal, nothing is shown."""
+    """Yield a bar on stderr that the caller updates; nothing is shown if stderr is not a terminal."""
     with tqdm(total=total, desc=title, file=sys.stderr, disable=None, dynamic_ncols=True, miniters=1) as bar:
         yield bar
 
@@ -31,7 +31,7 @@ def progress(items: Iterable[T], total: int, title: str) -> Iterator[T]:
 
 
 def seconds(value: float) -> str:
-    """Return a duration as people say it."""
+    """Return a duration in words, such as "about 3 minutes"."""
     if value < 1:
         return "less than a second"
     for unit, size in (("years", 3.156e7), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):

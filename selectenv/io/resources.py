@@ -1,4 +1,4 @@
-"""Memory and disk: say what is missing before the work starts, not when half of it is done."""
+"""Checks of available memory and disk space, made before long work starts."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from selectenv.errors import ResourceError
 
 
 def available_memory() -> int | None:
-    """Return the bytes of memory that can still be used; None where the system does not tell."""
+    """Return the bytes of memory that can still be used; None if the system does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -39,5 +39,5 @@ def require_disk(needed: int, folder: Path, what: str) -> None:
 
 
 def mebibytes(size: int) -> str:
-    """Return a size as people say it."""
+    """Return a size in bytes as text, in MiB."""
     return f"{size / 2**20:,.0f} MiB"

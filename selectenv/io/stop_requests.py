@@ -1,4 +1,4 @@
-"""Requests to stop long work at its next checkpoint, made by whoever runs the work."""
+"""Requests to stop long work at its next checkpoint, made by the code that runs it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def stop_when(requested: Callable[[], bool]) -> Iterator[None]:
 
 
 def stop_if_requested() -> None:
-    """Raise `StoppedError` if whoever runs this work no longer wants it; to be called after every checkpoint."""
+    """Raise `StoppedError` if a stop was requested; to be called after every checkpoint."""
     requested = _requested.get()
     if requested is not None and requested():
-        raise StoppedError("nobody waits for this work any more; it stopped after its last checkpoint")
+        raise StoppedError("the results of this work are no longer needed; it stopped after its last checkpoint")

@@ -1,4 +1,4 @@
-"""Arrays of a network or a table on disk, with a card that says where they come from: plain arrays, no pickle."""
+"""Arrays of a network or a table on disk, with a card that describes their origin: plain arrays, no pickle."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from selectenv.io.atomic import whole_file
 
 FORMAT = "selectenv-weights-2"
 FORMAT_WITHOUT_DIGEST = "selectenv-weights"
-"""Of the files that ship with the package: their own hashes are part of stored results, so they stay as they are."""
+"""The format of the files that ship with the package; stored results contain their hashes, so they must not change."""
 
 
 def save_weights(
@@ -26,7 +26,7 @@ def save_weights(
     *,
     compressed: bool = True,
 ) -> Path:
-    """Write arrays, their card and a digest of both to one file; it is there whole or not at all."""
+    """Write arrays, their card and a digest of both to one file, atomically, and return its path."""
     text = json.dumps({"format": FORMAT, **card})
     columns: dict[str, Any] = {**arrays, "card": np.array(text), "digest": np.array(_digest(arrays, text))}
     with whole_file(path) as file:
@@ -38,7 +38,7 @@ def load_weights(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]],
     """Return the arrays and the card of a file.
 
     Raises:
-        WeightsFileError: the file is missing, damaged or foreign.
+        WeightsFileError: the file is missing, damaged, or not written by selectenv.
     """
     name = os.fspath(check_path("path", path))
     try:

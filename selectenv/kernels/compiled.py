@@ -40,7 +40,7 @@ def summing_kernel(function: F) -> F:
 
 
 class _CompileNotice(event.Listener):
-    """Tell the user once per process that kernels are being compiled; kernels loaded from the cache say nothing."""
+    """Tell the user once per process that kernels are being compiled; loading them from the cache prints nothing."""
 
     def __init__(self) -> None:
         self._told = False

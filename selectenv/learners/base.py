@@ -1,4 +1,4 @@
-"""What a learner from limited feedback is: a dataset and partly known rewards in, a policy out."""
+"""The interface of learners from limited feedback: a dataset and partly known rewards in, a policy out."""
 
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -12,13 +12,13 @@ from selectenv.policies import Policy, PolicyBatch, PolicyList, TablePolicies, a
 from selectenv.typing import BoolArray, FloatArray
 
 CHUNK = 64
-"""Label sets per call of somebody else's `fit_many`."""
+"""Label sets per call of `fit_many` for learners without a `chunk_size`."""
 STATES_AT_ONCE = 4096
 """States whose observations are passed to a policy together."""
 
 
 class FitResult:
-    """What a learner made of a dataset: a policy and, where the learner has them, action values."""
+    """The result of a fit: a policy and, if the learner has them, action values."""
 
     def __init__(
         self,
@@ -30,13 +30,13 @@ class FitResult:
         runs: tuple[Policy, ...] = (),
         dataset: OfflineDataset | None = None,
     ) -> None:
-        """Keep a policy and its values.
+        """Create a result.
 
         Args:
             policy: the learned policy.
             q: [n, actions] action values at the dataset's states, NaN for excluded actions; None if there are none.
             values: [n] state values; the maximum over ``q`` by default.
-            table: [n, actions] the policy at the dataset's states, if it is known already; computed by default.
+            table: [n, actions] the policy at the dataset's states, if it has been computed already.
             runs: the policies of independent training runs, whose returns are averaged; the policy alone by default.
             dataset: the data that were learned from; `SelectionProblem.learn` fills it in.
         """
@@ -61,10 +61,10 @@ class FitResult:
             self.attach(check_instance("dataset", dataset, OfflineDataset))
 
     def attach(self, dataset: OfflineDataset) -> None:
-        """Say which data were learned from.
+        """Set the dataset that was learned from.
 
         Raises:
-            LearnerError: the arrays do not have the shape that these data ask for.
+            LearnerError: the shapes of the arrays do not fit the dataset.
         """
         n, actions = dataset.n_states, dataset.n_actions
         for array, shape in ((self._q, (n, actions)), (self._values, (n,)), (self._table, (n, actions))):
@@ -124,14 +124,14 @@ class FitResult:
 
 
 class Learner(Protocol):
-    """What the package asks of a learner. Learning is a function of the dataset, the rewards and the labels alone.
+    """The interface of a learner. Learning is a function of the dataset, the rewards and the labels alone.
 
-    A learner of one's own needs `fit(dataset, rewards)` only; `adapt` supplies the rest.
+    A custom learner needs only `fit(dataset, rewards)`; `adapt` supplies the rest.
     """
 
     @property
     def rule(self) -> str:
-        """How unlabelled states are treated: "uds", "adapted", or another word."""
+        """How unlabelled states are treated: "uds", "adapted", or another name."""
 
     @property
     def gamma(self) -> float:
@@ -140,11 +140,11 @@ class Learner(Protocol):
     def chunk_size(self, dataset: OfflineDataset) -> int:
         """Return how many label sets one thread learns from in one call of `fit_many`.
 
-        1 says that a fit takes so long that looking up known label sets first is worthwhile.
+        1 marks a slow learner: performances are then looked up in the cache before anything is fitted.
         """
 
     def fit(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None = None) -> FitResult:
-        """Learn a policy.
+        """Learn a policy, and return it with its action values.
 
         Args:
             dataset: the transitions.
@@ -157,13 +157,13 @@ class Learner(Protocol):
 
 
 class AdaptedLearner:
-    """Any object with `fit(dataset, rewards)`, completed to a `Learner`."""
+    """Adapter from any object with `fit(dataset, rewards)` to a `Learner`; unrelated to the adapted rule."""
 
     def __init__(self, learner: Any, *, gamma: float = 0.99) -> None:
         """Complete ``learner``.
 
         Args:
-            learner: has `fit(dataset, rewards) -> Policy | FitResult` and, if it can, `fit_many`.
+            learner: has `fit(dataset, rewards) -> Policy | FitResult` and optionally `fit_many`.
             gamma: discount factor, unless the learner has an attribute of this name.
 
         Raises:

@@ -7,7 +7,9 @@ from selectenv.typing import FloatArray
 
 
 def imputed_reward(impute: float | str, dataset: OfflineDataset, rewards: FloatArray) -> float:
-    """Return the imputed reward: a number as it is, or the smallest known reward for "min" (0 if none is known).
+    """Return the imputed reward: a number as it is, or for "min" the smallest of ``rewards`` (0 if none is known).
+
+    The hidden rewards of the dataset count as known, whatever is labelled.
 
     Args:
         impute: a number or "min".

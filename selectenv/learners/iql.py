@@ -1,4 +1,4 @@
-"""Implicit Q-learning on images, from partly known rewards, by both rules.
+"""Implicit Q-learning on images, from partly known rewards, under both rules.
 
 UDS: unlabelled transitions get an imputed reward and are learned from like the others. Adapted: only transitions out of
 labelled states are learned from, an unlabelled next state is worth 0, and in unlabelled states a second network
@@ -36,7 +36,7 @@ class IqlLearner(NetworkLearner):
     """"uds" or "adapted"."""
     gamma: float = 0.99
     impute: float | str = 0.0
-    """UDS: the reward of unlabelled transitions, or "min" for the smallest known reward."""
+    """UDS: the reward of unlabelled transitions, or "min"; see `imputed_reward`."""
 
     def __post_init__(self) -> None:
         """Reject other rules."""

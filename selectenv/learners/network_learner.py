@@ -1,4 +1,4 @@
-"""What neural learners share: training runs with checkpoints, and the networks of the last few label sets."""
+"""Base class of neural learners: training runs with checkpoints, and a cache of the last few networks."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ _KEEPING, _PREPARING = Lock(), Lock()
 
 
 class NetworkFit(FitResult):
-    """What a neural learner made of a dataset; action values and the table are computed in one pass when asked for."""
+    """The result of a neural learner; action values and the table are computed together at their first use."""
 
     runs: tuple[ValuedPolicy, ...]
 

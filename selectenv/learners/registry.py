@@ -28,7 +28,7 @@ LAPTOP_REFITS = 10
 
 @dataclass(frozen=True)
 class LearnerDefaults:
-    """What the published protocol says about learning in a world."""
+    """Defaults of learning in a world, as in the published protocol."""
 
     passes: int = 20
     """Passes of the sampled learner."""
@@ -104,7 +104,7 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
 
 
 def _foreign(name: str, factory: Any) -> LearnerRow:
-    """Return the row of somebody else's learner: a class or a function with options of its own."""
+    """Return the row of a registered learner: a class or a function whose parameters are its options."""
     try:
         parameters = tuple(inspect.signature(factory).parameters)
     except (TypeError, ValueError):
@@ -157,9 +157,9 @@ def make_learner(
 
     Args:
         learner: its name.
-        defaults: what the world's published protocol says; generic defaults if there is none.
+        defaults: the defaults of a world; generic ones by default.
         scale: "laptop" or "paper"; see `DataOptions`.
-        **options: fields of `LearnerOptions`, and options of the learner's own.
+        **options: fields of `LearnerOptions`, and the learner's own options.
 
     Raises:
         UnknownNameError: there is no such learner, or no such option.

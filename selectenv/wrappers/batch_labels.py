@@ -50,5 +50,7 @@ def selection_env(env: gym.Env[Any, Any]) -> RewardSelectionEnv:
     """
     inner = env.unwrapped if isinstance(env, gym.Env) else None
     if not isinstance(inner, RewardSelectionEnv):
-        raise OptionTypeError(f"an environment of reward selection is needed, as gym.make makes it, not {shown(env)}")
+        raise OptionTypeError(
+            f"env must be an environment of reward selection, as gym.make returns it, not {shown(env)}"
+        )
     return inner

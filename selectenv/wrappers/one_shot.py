@@ -63,7 +63,7 @@ class OneShot(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructor
             raise EpisodeError("no episode is running: call reset() first")
         n = self._selection.problem.n_states
         if scores.dtype.kind not in "fiu" or scores.ndim != dimensions or scores.shape[-1] != n:
-            raise ActionError(f"an action is one score a state, {n} numbers, not {scores.dtype}{scores.shape}")
+            raise ActionError(f"an action is one score per state, {n} numbers, not {scores.dtype}{scores.shape}")
         if not np.isfinite(scores).all():
             raise ActionError("scores must be finite")
         return as_reals("scores", scores, ActionError)

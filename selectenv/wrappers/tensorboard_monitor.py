@@ -107,7 +107,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         if self._curve is not None:
             from selectenv.rendering.selection import draw_figure
 
-            self._log.picture(self._episode, "selection", draw_figure(env.problem, env.labelled_at, env.budget))
+            self._log.image(self._episode, "selection", draw_figure(env.problem, env.labelled_at, env.budget))
         self._end_curve()
         self._log.flush()
 
@@ -130,4 +130,4 @@ def _own_folder(logdir: Path) -> Path:
         except FileExistsError:
             continue
         return logdir / f"env-{number}"
-    raise FileError(f"{logdir} has {MOST_FOLDERS} folders of environments already")
+    raise FileError(f"{logdir} already has {MOST_FOLDERS} directories of environments")

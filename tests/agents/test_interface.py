@@ -1,4 +1,4 @@
-"""Every strategy plays every world through one loop; what was learned can be saved, loaded and played elsewhere."""
+"""Every strategy plays every world through one loop; trained strategies can be saved and played on other data."""
 
 import json
 

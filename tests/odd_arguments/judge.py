@@ -1,4 +1,4 @@
-"""The rule that every call is held to: it works, or it raises one of our errors that also is of a built-in kind."""
+"""The rule that every call is held to: it works, or it raises one of our errors that is also a built-in exception."""
 
 import contextlib
 import io

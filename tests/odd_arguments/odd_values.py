@@ -1,4 +1,4 @@
-"""Values that nobody should pass, and somebody does."""
+"""Invalid and unusual values of every type."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Options: four groups that own their defaults, checks and documentation; flat keywords are routed by field name."""
+"""Options: four dataclasses with defaults, checks and documentation; flat keywords are routed by field name."""
 
 import inspect
 import re

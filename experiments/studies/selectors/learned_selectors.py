@@ -133,7 +133,7 @@ def findings(rows: list[Row]) -> list[str]:
         sentences.append(f"{learner}, gap left on the six worlds, uniform = 1: {', '.join(parts)}")
         sentences.append(
             f"{learner}: learned leaves {mine.mean:.3f} ({mine.low:.3f} to {mine.high:.3f} over {mine.runs} training "
-            f"seeds), less than {', '.join(beaten) or 'nobody'} beyond the intervals"
+            f"seeds), less than {', '.join(beaten) or 'no other strategy'} beyond the intervals"
         )
     for learner in LEARNERS:
         for world, what in ((RANDOM, "random worlds"), (LARGER, LARGER), (GAME, GAME)):

@@ -1,4 +1,4 @@
-"""How do results change if unknown rewards are imputed as the smallest revealed reward instead of 0?"""
+"""How do results change if unknown rewards are imputed as the smallest reward in the data instead of 0?"""
 
 from experiments.analysis.comparison import compare_budgets
 from experiments.analysis.row import Row

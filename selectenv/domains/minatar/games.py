@@ -1,7 +1,7 @@
 """MinAtar worlds (Young and Tian 2019, https://arxiv.org/abs/1903.03176): games with 10 x 10 images, run in batches.
 
 The games are those of MinAtar, with sticky actions, difficulty ramping and the minimal action set of each game. Four
-details are changed so that runs are reproducible and transitions mean what they say:
+details are changed so that runs are reproducible and transitions are consistent:
 
 - a reset clears the last action, which MinAtar keeps: a sticky action cannot carry over from the previous episode;
 - an episode is truncated after 5,000 steps; MinAtar has no time limit;

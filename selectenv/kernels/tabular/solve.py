@@ -28,7 +28,7 @@ WARM_SWEEPS = 16
 SWITCH_GAIN = 1e-11
 """Policy iteration changes an action only for a larger gain, so that rounding does not make it cycle."""
 IMPROVEMENTS = 1000
-"""Most improvements of policy iteration: only rounding, with gamma close to 1, can ask for so many."""
+"""Maximum number of improvements of policy iteration; only rounding, with gamma close to 1, can reach it."""
 
 
 @inlined

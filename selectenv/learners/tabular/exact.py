@@ -1,4 +1,4 @@
-"""Exact learning on the empirical model: the fixed point that Q-learning would reach with endless passes over the data.
+"""Exact learning on the empirical model: the fixed point that Q-learning approaches with more and more passes.
 
 UDS (Yu et al. 2022, https://arxiv.org/abs/2202.01741) imputes unknown rewards and learns as usual:
 
@@ -33,7 +33,7 @@ class ExactLearner:
     """"uds" or "adapted"."""
     gamma: float = 0.99
     impute: float | str = 0.0
-    """UDS: the reward of unlabelled transitions, or "min" for the smallest known reward."""
+    """UDS: the reward of unlabelled transitions, or "min"; see `imputed_reward`."""
     exclude_unseen: bool = False
     """Whether actions that the data never took are left out instead of being valued at 0."""
 

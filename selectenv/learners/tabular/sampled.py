@@ -33,7 +33,7 @@ class SampledLearner:
     """"uds" or "adapted"."""
     gamma: float = 0.99
     impute: float | str = 0.0
-    """UDS: the reward of unlabelled transitions, or "min" for the smallest known reward."""
+    """UDS: the reward of unlabelled transitions, or "min"; see `imputed_reward`."""
     exclude_unseen: bool = False
     """Whether actions that the data never took are left out instead of being valued at 0."""
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Learned selectors: what they see, that order and padding do not matter, training, saving, refusing."""
+"""Learned selectors: features, independence of order and padding, training, saving, and errors."""
 
 import zipfile
 

@@ -1,4 +1,4 @@
-"""Ours beside published: the right cell of the right table, with the right error and the right verdict."""
+"""Comparison with published results: the right cell of the right table, with the right error and verdict."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Nothing waits in silence: steps are announced, and mentioned again while they take long."""
+"""Steps are announced, and announced again while they take long."""
 
 import io
 import threading

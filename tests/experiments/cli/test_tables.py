@@ -1,4 +1,4 @@
-"""Tables of the terminal are aligned, and wrapped where they are told to be."""
+"""Tables of the terminal are aligned, and wrapped if a width is given."""
 
 from experiments.cli.tables import table
 

@@ -1,4 +1,4 @@
-"""Results stores with flipped or missing bytes: named errors, never another result, and a command for the rest."""
+"""Results stores with flipped or missing bytes: named errors, never wrong results, and repair."""
 
 import json
 import random

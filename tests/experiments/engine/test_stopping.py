@@ -257,7 +257,7 @@ def test_a_scheduler_that_dies_is_named(tmp_path):
         last = error.strip().splitlines()[-1]
         assert last == (
             f"experiments.errors.ClusterError: the Dask scheduler at {address} is gone. {stored(path)} of 200 cells "
-            f"are stored in {path}; the same command with a scheduler that runs resumes"
+            f"are stored in {path}; repeat the command with a running scheduler to resume"
         )
         assert 0 < stored(path) < 200
     with ResultsStore(path) as store:

@@ -1,4 +1,4 @@
-"""Results are never lost and never made twice: kills, locks, damaged files, several processes, a Dask cluster."""
+"""Results are never lost and never computed twice: kills, locks, damaged files, several processes, a Dask cluster."""
 
 import os
 import random
@@ -40,7 +40,7 @@ def content(path):
         return [(result.cell.key, result.records) for result in store.results(cells())]
 
 
-def test_cells_are_told_by_their_content():
+def test_cells_are_identified_by_their_content():
     assert Cell("s", "w", "x", 0, {"a": 1, "b": 2}).key == Cell("s", "w", "x", 0, {"b": 2, "a": 1}).key
     different = {Cell("s", "w", "x", 0).key, Cell("s", "w", "x", 1).key, Cell("s", "w", "x", 0, {"a": 1}).key}
     assert len(different) == 3
@@ -94,7 +94,7 @@ def wait_for(condition, seconds=90):
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path, jobs):
+def test_a_killed_run_resumes_where_it_stopped(tmp_path, jobs):
     path, rng = tmp_path / "killed.sqlite", random.Random(0)
     counts = []
     for _ in range(3):
@@ -144,7 +144,7 @@ def test_one_run_at_a_time(tmp_path):
         assert two.results(cells()) == []  # reading is free
 
 
-def test_files_that_are_no_results(tmp_path):
+def test_files_that_are_not_results(tmp_path):
     damaged = tmp_path / "damaged.sqlite"
     damaged.write_bytes(b"not a database at all, but long enough to be one" * 50)
     with pytest.raises(StoreError, match="damaged or not a results file"):

@@ -1,4 +1,4 @@
-"""Training of experts: checkpoints, going on, cards; and the table without a network."""
+"""Training of experts: checkpoints, resuming, cards; and the tabular expert, which has no network."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def train(folder, steps, **options):
     return card, lines
 
 
-def test_an_expert_is_trained_kept_and_gone_on_with(tmp_path):
+def test_an_expert_is_trained_saved_and_resumed(tmp_path):
     card, lines = train(tmp_path, 800)
     assert [point[0] for point in card["curve"]] == [400, 800]
     assert card["episodes"] == 100

@@ -152,7 +152,7 @@ def test_tuning_resumes_and_prunes(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(optuna.pruners, "MedianPruner", lambda **_: AllButTheFirst())
     storage = tmp_path / "tuning.log"
-    for trials in ("1", "3"):  # the second goes on with the first
+    for trials in ("1", "3"):  # the second resumes the first
         assert cli.main(["tune-selector", "--trials", trials, "--decisions", "320", "--storage", str(storage)]) == 0
     trials = optuna.load_study(
         study_name=None, storage=optuna.storages.JournalStorage(JournalFileBackend(str(storage)))

@@ -40,9 +40,9 @@ SMALL = {"dataset_size": 3_000, "cache": False}
 
 
 def data_of(world=BREAKOUT, size=3_000, share=0.5, mixture="all", seed=0, expert="published"):
-    player = load_expert(world, expert)
-    spec = play_spec(world, expert_share=share, mixture=mixture, expert=player, size=size, seed=seed)
-    return collect_play(world, spec, player)
+    loaded = load_expert(world, expert)
+    spec = play_spec(world, expert_share=share, mixture=mixture, expert=loaded, size=size, seed=seed)
+    return collect_play(world, spec, loaded)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([(10, 10, 4), (10, 10, 7), (10, 10, 10), (3, 5, 1)]))
@@ -112,8 +112,8 @@ def test_data_are_a_walk_through_the_game(name):
     ends = data.terminated | data.truncated
     np.testing.assert_array_equal(data.episode_start, np.concatenate([[True], ends[:-1]]))
     assert ends[-1]
-    goes_on = ~ends[:-1]
-    np.testing.assert_array_equal(data.next_state[:-1][goes_on], data.state[1:][goes_on])
+    continues = ~ends[:-1]
+    np.testing.assert_array_equal(data.next_state[:-1][continues], data.state[1:][continues])
     assert (data.visits > 0).all()
 
 
@@ -225,12 +225,12 @@ def test_actions_are_drawn_in_proportion(seed):
     policy = rng.dirichlet(np.ones(4), 1)
     policy[0, rng.integers(4)] = 0.0
     policy /= policy.sum()
-    players = 4_000
-    keys = rng.integers(2**64, size=players, dtype=np.uint64)
+    games = 4_000
+    keys = rng.integers(2**64, size=games, dtype=np.uint64)
     for number, expected in ((0, policy[0]), (-1, np.full(4, 0.25))):
-        drawn = draw_actions(policy[None], np.zeros(players, np.int64), np.full(players, number, np.int32), keys, 9)
-        shares = np.bincount(drawn, minlength=4) / players
-        np.testing.assert_allclose(shares, expected, atol=5 * 0.5 / players**0.5)
+        drawn = draw_actions(policy[None], np.zeros(games, np.int64), np.full(games, number, np.int32), keys, 9)
+        shares = np.bincount(drawn, minlength=4) / games
+        np.testing.assert_allclose(shares, expected, atol=5 * 0.5 / games**0.5)
         assert shares[expected == 0].sum() == 0
 
 

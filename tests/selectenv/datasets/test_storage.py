@@ -1,4 +1,4 @@
-"""Dataset files with flipped or missing bytes, and the folder of cached ones."""
+"""Dataset files with flipped or missing bytes, and the cache directory."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Ctrl-C stops every long computation, and no thread goes on computing afterwards."""
+"""Ctrl-C stops every long computation, and no thread continues to compute afterwards."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`fit` and `fit_many`: rewards with NaN where unknown, and learners that somebody else has written."""
+"""`fit` and `fit_many`: rewards with NaN where unknown, and learners of other packages."""
 
 from dataclasses import replace
 

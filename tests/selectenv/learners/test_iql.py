@@ -1,4 +1,4 @@
-"""Neural learners: the two rules, training runs and their checkpoints, and the options they refuse."""
+"""Neural learners: the two rules, training runs and their checkpoints, and the options they reject."""
 
 import pickle
 from dataclasses import replace
@@ -160,9 +160,9 @@ def test_the_adapted_rule_learns_only_from_labelled_states(data):
     transitions, pool = learner_of("adapted")._transitions(data, data.all_rewards, labels)
     assert labels[data.state[pool]].all()
     assert len(pool) == np.count_nonzero(labels[data.state])
-    goes_on = transitions.next_state >= 0
-    assert labels[transitions.next_state[goes_on]].all()
-    lost = ~goes_on & (data.next_state >= 0)
+    continues = transitions.next_state >= 0
+    assert labels[transitions.next_state[continues]].all()
+    lost = ~continues & (data.next_state >= 0)
     assert not labels[data.next_state[lost]].any()
 
 

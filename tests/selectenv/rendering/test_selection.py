@@ -1,4 +1,4 @@
-"""Pictures: the labels are in them, in every layout."""
+"""Renderings show the labels in every layout."""
 
 import sys
 

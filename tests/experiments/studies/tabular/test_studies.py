@@ -1,4 +1,4 @@
-"""Every study runs in small, is compared, and stands in the report."""
+"""Every study runs on a small scale, is compared with the published tables, and appears in the report."""
 
 import csv
 import math
@@ -142,7 +142,7 @@ def test_list_show_and_best(tmp_path, capsys):
     assert "optimal" in capsys.readouterr().out
 
 
-def test_tensorboard_shows_performance_gap_calls_and_picture(tmp_path):
+def test_tensorboard_shows_performance_gap_calls_and_image(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     results, logs = str(tmp_path / "r.sqlite"), tmp_path / "logs"
@@ -177,7 +177,7 @@ def test_tuning_guided_in_an_own_world(tmp_path, capsys):
         assert cli.main(["tune-guided", wrong, "--trials", "1"]) == 1
 
 
-def test_interrupting_says_how_to_go_on(monkeypatch, capsys):
+def test_interrupting_prints_how_to_resume(monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 

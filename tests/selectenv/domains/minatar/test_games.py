@@ -20,7 +20,7 @@ WORLDS = {name: MinAtarWorld(name) for name in GAMES}
 
 
 def rollout(games, steps, seed=0):
-    """Play at random; return pictures, rewards and ends."""
+    """Play at random; return images, rewards and ends."""
     rng = np.random.default_rng(seed)
     seen = []
     for _ in range(steps):
@@ -154,12 +154,12 @@ def test_the_compiled_network_agrees_with_torch(name, seed):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = SmallCnn(world.shape[2], world.n_actions)
-    pictures = rng.random((5, *world.shape)) < 0.2
+    images = rng.random((5, *world.shape)) < 0.2
     expert = NetworkExpert(as_arrays(network), {}, world)
     with torch.inference_mode():
-        expected = network(to_tensor(pictures)).numpy()
-    np.testing.assert_allclose(outputs(expert._layers, pictures), expected, atol=1e-5)
-    np.testing.assert_array_equal(outputs(expert._layers, pictures[2:3])[0], outputs(expert._layers, pictures)[2])
+        expected = network(to_tensor(images)).numpy()
+    np.testing.assert_allclose(outputs(expert._layers, images), expected, atol=1e-5)
+    np.testing.assert_array_equal(outputs(expert._layers, images[2:3])[0], outputs(expert._layers, images)[2])
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -172,8 +172,8 @@ def test_every_game_ships_an_expert_with_its_card(name):
     assert card["return"] >= {"Breakout": 10, "Freeway": 50, "Seaquest": 10, "Asterix": 15}[name]
     assert card["curve"][-1][0] == card["steps_trained"]
     assert card["command"].startswith(f"selectenv train-expert {name} ")
-    pictures = Games(WORLDS[name], stream_keys(4, 0)).images
-    assert expert.actions(pictures).shape == (4,)
+    images = Games(WORLDS[name], stream_keys(4, 0)).images
+    assert expert.actions(images).shape == (4,)
 
 
 def test_the_expert_of_breakout_earns_more_than_chance():
@@ -184,12 +184,12 @@ def test_the_expert_of_breakout_earns_more_than_chance():
     assert expert_returns(world, load_expert(world), 20, 5).mean() > 5  # chance earns 0.4
 
 
-def test_a_table_answers_what_it_does_not_know_by_the_picture_alone():
+def test_a_table_answers_what_it_does_not_know_by_the_image_alone():
     world = WORLDS["Breakout"]
     table = TableExpert({"ids": np.array([1, 2], np.int64), "action": np.array([0, 1], np.uint8)}, {}, world)
-    pictures = np.random.default_rng(0).random((50, *world.shape)) < 0.1
-    first = table.actions(pictures)
-    np.testing.assert_array_equal(first[::-1], table.actions(pictures[::-1].copy()))
+    images = np.random.default_rng(0).random((50, *world.shape)) < 0.1
+    first = table.actions(images)
+    np.testing.assert_array_equal(first[::-1], table.actions(images[::-1].copy()))
     assert set(first.tolist()) == {0, 1, 2}
 
 

@@ -1,4 +1,4 @@
-"""The six worlds, and worlds of the user's own."""
+"""The six published worlds, and custom worlds."""
 
 import gymnasium as gym
 import numpy as np

@@ -27,14 +27,14 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def random_pictures(seed, channels, count=7, density=0.1):
+def random_images(seed, channels, count=7, density=0.1):
     return np.random.default_rng(seed).random((count, 10, 10, channels)) < density
 
 
-def windows(pictures):
+def windows(images):
     """Return what a 3 x 3 filter sees [count, places, channels * 9], the plain way."""
-    seen = np.lib.stride_tricks.sliding_window_view(pictures, (3, 3), axis=(1, 2))
-    return seen.reshape(len(pictures), 64, -1)
+    seen = np.lib.stride_tricks.sliding_window_view(images, (3, 3), axis=(1, 2))
+    return seen.reshape(len(images), 64, -1)
 
 
 def copy_weights(network, layers):
@@ -57,9 +57,9 @@ def close(ours, theirs, tolerance=1e-5):
 @given(st.integers(0, 10_000), st.sampled_from([1, 4, 7, 10, 14]), st.sampled_from([0.02, 0.2, 0.9]))
 @settings(max_examples=30)
 def test_patches_are_what_filters_see(seed, channels, density):
-    pictures = random_pictures(seed, channels, density=density)
-    patches = find_patches(pack(pictures), pictures.shape[1:])
-    plain = windows(pictures)
+    images = random_images(seed, channels, density=density)
+    patches = find_patches(pack(images), images.shape[1:])
+    plain = windows(images)
     rebuilt = np.zeros_like(plain)
     for i, place in np.ndindex(patches.number.shape):
         number = patches.number[i, place]
@@ -69,16 +69,16 @@ def test_patches_are_what_filters_see(seed, channels, density):
 
 
 def test_many_patches_outgrow_the_table():
-    pictures = random_pictures(0, 10, count=300, density=0.5)
-    patches = find_patches(pack(pictures), pictures.shape[1:])
-    assert len(patches.first) - 1 == len(np.unique(windows(pictures).reshape(-1, 90), axis=0)) > 10_000
+    images = random_images(0, 10, count=300, density=0.5)
+    patches = find_patches(pack(images), images.shape[1:])
+    assert len(patches.first) - 1 == len(np.unique(windows(images).reshape(-1, 90), axis=0)) > 10_000
 
 
 @given(st.lists(st.integers(-1, 6), min_size=1, max_size=12))
 @settings(max_examples=30)
 def test_a_batch_is_a_table_of_distinct_patches(states):
-    pictures = random_pictures(1, 4)
-    patches = find_patches(pack(pictures), pictures.shape[1:])
+    images = random_images(1, 4)
+    patches = find_patches(pack(images), images.shape[1:])
     batch = new_batch(len(states), patches)
     for _ in range(2):  # room is used again
         fill_batch(batch, patches, np.array(states, np.int32))
@@ -95,18 +95,18 @@ def test_a_batch_is_a_table_of_distinct_patches(states):
 @pytest.mark.parametrize(("channels", "n_outputs"), [(4, 3), (7, 3), (10, 6), (4, 1)])
 def test_forwards_and_backwards_agree_with_autograd(channels, n_outputs):
     torch.manual_seed(0)
-    pictures = random_pictures(2, channels, count=20)
+    images = random_images(2, channels, count=20)
     network = SmallCnn(channels, n_outputs)
     ours = new_network(channels, n_outputs, np.random.default_rng(0))
     copy_weights(network, ours.layers)
-    patches = find_patches(pack(pictures), pictures.shape[1:])
+    patches = find_patches(pack(images), images.shape[1:])
     states = np.array([0, 3, 3, 19, 7, 7, 7, 1, 2], np.int32)
     batch, made = new_batch(len(states), patches), new_pass(len(states), ours.layers)
     fill_batch(batch, patches, states)
     forward(ours.layers, patches, batch, made)
-    theirs = network(to_tensor(pictures[states]))
+    theirs = network(to_tensor(images[states]))
     close(made.out, theirs.detach().numpy())
-    close(outputs(ours.layers, pictures[states]), theirs.detach().numpy())
+    close(outputs(ours.layers, images[states]), theirs.detach().numpy())
     wanted = np.random.default_rng(3).normal(size=made.out.shape).astype(np.float32)
     wanted[0] = 0
     (theirs * torch.from_numpy(wanted)).sum().backward()
@@ -115,15 +115,15 @@ def test_forwards_and_backwards_agree_with_autograd(channels, n_outputs):
         close(mine, other)
 
 
-def test_missing_pictures_are_worth_nothing():
-    pictures = random_pictures(4, 4)
+def test_missing_images_are_worth_nothing():
+    images = random_images(4, 4)
     network = new_network(4, 1, np.random.default_rng(0))
-    patches = find_patches(pack(pictures), pictures.shape[1:])
+    patches = find_patches(pack(images), images.shape[1:])
     batch, made = new_batch(4, patches), new_pass(4, network.layers)
     fill_batch(batch, patches, np.array([-1, 2, -1, 5], np.int32))
     forward(network.layers, patches, batch, made)
     assert (made.out[[0, 2]] == 0).all()
-    close(made.out[[1, 3]], outputs(network.layers, pictures[[2, 5]]))
+    close(made.out[[1, 3]], outputs(network.layers, images[[2, 5]]))
 
 
 def test_adam_and_targets_move_like_pytorchs():
