@@ -9,6 +9,7 @@ import pytest
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
+from agents.search.search_agent import _digest
 from selectenv.errors import LabelError, NoRewardsWarning, OptionError, PhaseError, UnknownNameError
 from selectenv.wrappers import BatchLabels, OneShot
 
@@ -132,19 +133,26 @@ def test_files_of_other_worlds_budgets_and_kinds(tmp_path):
     with pytest.raises(SavedAgentError, match="not on these data"):
         agents.play(selectenv.make_env(dataset=strings, budget=2), agents.load(path))
     good = json.loads(path.read_text())
+
+    def signed(**changes):
+        """Return the text of a file whose content was changed before its digest was computed."""
+        memory = {name: value for name, value in (good | changes).items() if name != "digest"}
+        return json.dumps(memory | {"digest": _digest(memory)})
+
     damaged = {
         "no saved strategy": None,
         "damaged or not a saved": "{",
         "not a strategy saved": json.dumps({"hello": 1}),
+        "does not match its digest": json.dumps(good | {"performance": 3.0}),
         "version 99": json.dumps(good | {"version": 99}),
-        "do not form a ranking": json.dumps(good | {"ranking": [1, 1]}),
-        "cannot be made by this release": json.dumps(good | {"agent": "es-51"}),
-        "unknown option|has no option": json.dumps(good | {"options": {"kk": 3}}),
-        "cannot be saved": json.dumps(good | {"agent": "uniform", "options": {}}),
-        "damaged: its": json.dumps(good | {"performance": "abc"}),
-        "damaged: its entries": json.dumps(good | {"calls": [-5, 0]}),
-        "entries do not form": json.dumps(good | {"ranking": [True, 5, 6, 7]}),
-        "multiple values|cannot be made|holds a strategy": json.dumps(good | {"options": {"name": "x"}}),
+        "do not form a ranking": signed(ranking=[1, 1]),
+        "cannot be made by this release": signed(agent="es-51"),
+        "unknown option|has no option": signed(options={"kk": 3}),
+        "cannot be saved": signed(agent="uniform", options={}),
+        "damaged: its": signed(performance="abc"),
+        "damaged: its entries": signed(calls=[-5, 0]),
+        "entries do not form": signed(ranking=[True, 5, 6, 7]),
+        "multiple values|cannot be made|holds a strategy": signed(options={"name": "x"}),
     }
     for message, text in damaged.items():
         target = tmp_path / "damaged.json"

@@ -92,7 +92,7 @@ def _own_frames(error: BaseException) -> list[str]:
     """Return the lines of our code that an error came through."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ROOT)]
     inside = [(frame.filename.removeprefix(ROOT), frame.lineno) for frame in frames]
-    return [f"{name}:{line}" for name, line in inside if not name.startswith("tests/")]
+    return [f"{name}:{line}" for name, line in inside if not name.startswith("tests/") and "site-packages" not in name]
 
 
 def _place(error: BaseException) -> str:

@@ -396,7 +396,7 @@ def test_an_environment_is_stepped_by_one_thread_at_a_time(monkeypatch):
         ({"world": "Graph", "evaluator": "rollout", "rollouts": 0}, OptionError, "rollouts"),
         ({"world": "Graph", "discount": 0}, OptionError, "discount"),
         ({"world": "Graph", "passes": 0}, OptionError, "passes"),
-        ({}, DatasetError, "give `dataset=`"),
+        ({}, DatasetError, "pass `dataset=`"),
     ],
 )
 def test_invalid_options_are_refused(options, error, message):
@@ -441,9 +441,9 @@ def test_numpy_numbers_are_numbers():
 )
 def test_invalid_policies_are_refused_and_not_counted(table):
     evaluator = selectenv.make_problem("Graph", dataset_size=100).evaluator
-    for policy in (table, TablePolicy(table)):
+    for make in (lambda: table, lambda: TablePolicy(table)):
         with pytest.raises(PolicyError, match=r"(?i)polic"):
-            evaluator.evaluate(policy)
+            evaluator.evaluate(make())
     assert evaluator.calls == 0
 
 

@@ -284,7 +284,7 @@ def test_policies_of_networks_need_a_game(data):
         ({"learner": "uds", "updates": 10}, OptionError, "table"),
         ({"learner": "uds", "learner_runs": 2}, OptionError, "table"),
         ({"learner": "iql", "scale": "lapptop"}, OptionError, "Did you mean 'laptop'"),
-        ({"learner": "iql", "checkpoints": 3}, OptionError, "path of a directory"),
+        ({"learner": "iql", "checkpoints": 3}, OptionError, "must be a path"),
         ({"learner": "iql", "checkpoints": "/proc/nowhere"}, OptionError, "cannot be written"),
     ],
 )
