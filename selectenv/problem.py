@@ -14,7 +14,7 @@ from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import LabelError, NoEvaluatorError
 from selectenv.evaluation.evaluator import Calls, Evaluator
 from selectenv.kernels.threads import in_chunks
-from selectenv.learners.base import FitResult, adapt
+from selectenv.learners.base import FitResult, as_learner
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 CACHE_SIZE = 4096
@@ -47,7 +47,7 @@ class SelectionProblem:
             budget_states: the number of states that a fractional budget refers to; all n by default.
         """
         self.dataset = check_instance("dataset", dataset, OfflineDataset)
-        self.learner = adapt(learner)
+        self.learner = as_learner(learner)
         self.evaluator = Evaluator(None) if evaluator is None else check_instance("evaluator", evaluator, Evaluator)
         self.layout = square_layout(dataset.n_states) if layout is None else check_instance("layout", layout, Layout)
         n = dataset.n_states

@@ -15,7 +15,7 @@ def from_arrays(
     states: ArrayLike,
     actions: ArrayLike,
     next_states: ArrayLike,
-    ends: ArrayLike,
+    terminated: ArrayLike,
     rewards: ArrayLike | None = None,
     *,
     truncated: ArrayLike | None = None,
@@ -30,7 +30,7 @@ def from_arrays(
         states: [size] id of the state acted in: integers or strings.
         actions: [size] action, 0..n_actions-1.
         next_states: [size] id of the state entered; ignored where the episode terminated.
-        ends: [size] whether the transition terminated the episode.
+        terminated: [size] whether the transition terminated the episode.
         rewards: [size] optional rewards, each hidden until its state is labelled.
         truncated: [size] optional; whether the episode was truncated after the transition.
         n_actions: number of actions; defaults to that of ``world``, or to the largest action plus 1.
@@ -49,10 +49,12 @@ def from_arrays(
         s, following = as_ints("states", s, DatasetError), as_ints("next_states", following, DatasetError)
     if a.dtype.kind not in "iu":
         raise DatasetError(f"actions must be integers, not {a.dtype}")
-    ended = truth_values("ends", ends, DatasetError)
+    ended = truth_values("terminated", terminated, DatasetError)
     cut = np.zeros(len(s), bool) if truncated is None else truth_values("truncated", truncated, DatasetError).copy()
     if s.ndim != 1 or len({x.shape for x in (s, a, following, ended, cut)}) != 1:
-        raise DatasetError("states, actions, next_states, ends and truncated must be one-dimensional and equally long")
+        raise DatasetError(
+            "states, actions, next_states, terminated and truncated must be one-dimensional and equally long"
+        )
     if len(s) == 0:
         raise DatasetError("the dataset is empty: it needs at least one transition")
     ids = np.unique(s) if world is None else world.ids

@@ -1,6 +1,6 @@
 """Learners from limited feedback (RLLF): a dataset and partly known rewards in, a policy out."""
 
-from selectenv.learners.base import FitResult, Learner, adapt
+from selectenv.learners.base import FitResult, Learner, as_learner
 from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.iql import IqlLearner
 from selectenv.learners.registry import LEARNERS, LearnerDefaults, make_learner, register_learner
@@ -18,7 +18,7 @@ __all__ = [
     "LearnerDefaults",
     "SampledLearner",
     "Settings",
-    "adapt",
+    "as_learner",
     "make_learner",
     "register_learner",
 ]

@@ -126,7 +126,7 @@ class FitResult:
 class Learner(Protocol):
     """The interface of a learner. Learning is a function of the dataset, the rewards and the labels alone.
 
-    A custom learner needs only `fit(dataset, rewards)`; `adapt` supplies the rest.
+    A custom learner needs only `fit(dataset, rewards)`; `as_learner` supplies the rest.
     """
 
     @property
@@ -156,7 +156,7 @@ class Learner(Protocol):
         """Learn one policy per label set ``masks`` [sets, n] from the ``rewards`` [size] of its states."""
 
 
-class AdaptedLearner:
+class LearnerAdapter:
     """Adapter from any object with `fit(dataset, rewards)` to a `Learner`; unrelated to the adapted rule."""
 
     def __init__(self, learner: Any, *, gamma: float = 0.99) -> None:
@@ -208,7 +208,7 @@ class _HasProbabilities(Protocol):
     def probabilities(self, states: Any, observations: Any = None) -> Any: ...
 
 
-def adapt(learner: Any) -> Learner:
+def as_learner(learner: Any) -> Learner:
     """Return ``learner`` as a full `Learner`; an object that has `fit` only is completed.
 
     Raises:
@@ -216,4 +216,4 @@ def adapt(learner: Any) -> Learner:
     """
     complete = all(hasattr(learner, name) for name in ("rule", "gamma", "chunk_size", "fit_many"))
     whole = complete and callable(getattr(learner, "fit", None)) and not isinstance(learner, type)
-    return learner if whole else AdaptedLearner(learner)
+    return learner if whole else LearnerAdapter(learner)

@@ -12,7 +12,7 @@ from selectenv.checks import check_int, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, OptionTypeError
 from selectenv.extensions import Registry
-from selectenv.learners.base import Learner, adapt
+from selectenv.learners.base import Learner, as_learner
 from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.iql import IqlLearner
 from selectenv.learners.network_learner import images_of
@@ -119,7 +119,7 @@ def _foreign(name: str, factory: Any) -> LearnerRow:
             inspect.signature(factory).bind(**given, **own)
         except TypeError as error:
             raise OptionTypeError(f"the learner {shown(name)} needs other options: {error}") from None
-        return adapt(factory(**given, **own))
+        return as_learner(factory(**given, **own))
 
     return LearnerRow(make, tuple(name for name in parameters if name not in common))
 

@@ -259,7 +259,7 @@ PROBLEMS = [
             "states": lambda: [0, 1, 2, 0],
             "actions": lambda: [0, 1, 0, 1],
             "next_states": lambda: [1, 2, 0, 1],
-            "ends": lambda: [False, False, True, False],
+            "terminated": lambda: [False, False, True, False],
             "rewards": lambda: [0.0, 1.0, 2.0, -1.0],
             "truncated": lambda: [False, False, False, True],
             **constants(n_actions=None, world=None),

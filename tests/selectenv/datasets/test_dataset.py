@@ -244,7 +244,7 @@ OWN = {
     "states": ["a", "b", "a", "c"],
     "actions": [0, 1, 1, 0],
     "next_states": ["b", "end", "c", "a"],
-    "ends": [False, True, False, False],
+    "terminated": [False, True, False, False],
 }
 
 
@@ -281,11 +281,16 @@ def test_own_arrays_numbered_by_a_world():
     ("change", "message"),
     [
         (
-            {"states": [], "actions": np.empty(0, int), "next_states": np.empty(0, int), "ends": []},
+            {"states": [], "actions": np.empty(0, int), "next_states": np.empty(0, int), "terminated": []},
             "integers or all strings",
         ),
         (
-            {"states": np.empty(0, int), "actions": np.empty(0, int), "next_states": np.empty(0, int), "ends": []},
+            {
+                "states": np.empty(0, int),
+                "actions": np.empty(0, int),
+                "next_states": np.empty(0, int),
+                "terminated": [],
+            },
             "empty",
         ),
         ({"actions": [0, 1]}, "equally long"),
@@ -297,8 +302,8 @@ def test_own_arrays_numbered_by_a_world():
         ({"n_actions": 2.7}, "n_actions must be"),
         ({"actions": [0, 1, 1, 2**32]}, "n_actions must be"),
         ({"next_states": [1, 2, 3, 4]}, "all integers or all strings"),
-        ({"ends": ["False", "True", "x", "y"]}, "ends must be true or false"),
-        ({"ends": [0, 2.5, 0, 1]}, "ends must be true or false"),
+        ({"terminated": ["False", "True", "x", "y"]}, "terminated must be true or false"),
+        ({"terminated": [0, 2.5, 0, 1]}, "terminated must be true or false"),
         ({"states": [["a"], ["b", "c"]]}, "states must be"),
     ],
 )
