@@ -9,6 +9,7 @@ import pytest
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
+from agents.search.search_agent import _digest
 from selectenv.errors import LabelError, NoRewardsWarning, OptionError, PhaseError, UnknownNameError
 from selectenv.wrappers import BatchLabels, OneShot
 
@@ -132,19 +133,27 @@ def test_files_of_other_worlds_budgets_and_kinds(tmp_path):
     with pytest.raises(SavedAgentError, match="not on these data"):
         agents.play(selectenv.make_env(dataset=strings, budget=2), agents.load(path))
     good = json.loads(path.read_text())
+    del good["digest"]
+
+    def changed(entries):
+        """Return a file with other entries and the digest that fits them."""
+        content = good | entries
+        return json.dumps(content | {"digest": _digest(content)})
+
     damaged = {
+        "does not match its digest": path.read_text().replace('"budget": 3', '"budget": 2'),
         "no saved strategy": None,
         "damaged or not a saved": "{",
         "not a strategy saved": json.dumps({"hello": 1}),
-        "version 99": json.dumps(good | {"version": 99}),
-        "do not form a ranking": json.dumps(good | {"ranking": [1, 1]}),
-        "cannot be made by this release": json.dumps(good | {"agent": "es-51"}),
-        "unknown option|has no option": json.dumps(good | {"options": {"kk": 3}}),
-        "cannot be saved": json.dumps(good | {"agent": "uniform", "options": {}}),
-        "damaged: its": json.dumps(good | {"performance": "abc"}),
-        "damaged: its entries": json.dumps(good | {"calls": [-5, 0]}),
-        "entries do not form": json.dumps(good | {"ranking": [True, 5, 6, 7]}),
-        "multiple values|cannot be made|holds a strategy": json.dumps(good | {"options": {"name": "x"}}),
+        "version 99": changed({"version": 99}),
+        "do not form a ranking": changed({"ranking": [1, 1]}),
+        "cannot be made by this release": changed({"agent": "es-51"}),
+        "unknown option|has no option": changed({"options": {"kk": 3}}),
+        "cannot be saved": changed({"agent": "uniform", "options": {}}),
+        "damaged: its": changed({"performance": "abc"}),
+        "damaged: its entries": changed({"calls": [-5, 0]}),
+        "entries do not form": changed({"ranking": [True, 5, 6, 7]}),
+        "multiple values|cannot be made": changed({"options": {"name": "x"}}),
     }
     for message, text in damaged.items():
         target = tmp_path / "damaged.json"
