@@ -33,7 +33,7 @@ def test_an_expert_is_trained_saved_and_resumed(tmp_path):
     assert expert.actions(np.zeros((2, *world.shape), bool)).shape == (2,)
     assert list((tmp_path / "tb").rglob("events.*"))
     longer, lines = train(tmp_path, 1_600)
-    assert lines[0] == "Breakout: going on from 800 steps"
+    assert lines[0] == "Breakout: resuming from 800 steps"
     assert [point[0] for point in longer["curve"]] == [400, 800, 1_200, 1_600]
     assert longer["curve"][:2] == card["curve"]
     best = max(point[1] for point in longer["curve"])
@@ -67,7 +67,7 @@ def test_a_checkpoint_holds_all_that_training_needs(tmp_path):
     trained.replay_buffer.dones[trained.replay_buffer.pos - 1] = 1  # nothing follows on from where a run stopped
     trained.replay_buffer.timeouts[trained.replay_buffer.pos - 1] = 1
     assert load_checkpoint(fresh, tmp_path, run) == [(1_000, 1.5, 0.1)]
-    with pytest.raises(WeightsFileError, match="of another run"):
+    with pytest.raises(WeightsFileError, match="belongs to another run"):
         load_checkpoint(fresh, tmp_path, {"seed": 1})
     for one, other in zip(trained.policy.parameters(), fresh.policy.parameters(), strict=True):
         assert (one == other).all()
@@ -86,11 +86,11 @@ def test_bad_training(tmp_path):
         train_expert("Breakout", 0, tmp_path)
     train(tmp_path, 400)
     whole = (tmp_path / "checkpoint.npz").read_bytes()
-    with pytest.raises(WeightsFileError, match="of another run"):
+    with pytest.raises(WeightsFileError, match="belongs to another run"):
         train(tmp_path, 800, seed=1)
     for damaged in (b"", b"damaged", whole[: len(whole) // 2]):
         (tmp_path / "checkpoint.npz").write_bytes(damaged)
-        with pytest.raises(WeightsFileError, match=r"checkpoint.npz' is damaged or of another run"):
+        with pytest.raises(WeightsFileError, match=r"checkpoint.npz' is damaged or belongs to another run"):
             train(tmp_path, 800)
 
 

@@ -184,7 +184,11 @@ def test_invalid_files_and_settings_are_refused(selector, tmp_path):
     save_weights(tmp_path / "features.npz", arrays, {**card, "features": ["other"]})
     save_weights(tmp_path / "shape.npz", arrays, {**card, "hidden": 9})
     (tmp_path / "cut.npz").write_bytes(path.read_bytes()[:500])
-    for name, text in (("features", "other input features"), ("shape", "another shape"), ("cut", "damaged")):
+    for name, text in (
+        ("features", "with the input features of this release"),
+        ("shape", "another shape"),
+        ("cut", "damaged"),
+    ):
         with pytest.raises(SavedAgentError, match=text):
             LearnedSelector(str(tmp_path / f"{name}.npz"))
     for wrong in (
