@@ -31,7 +31,7 @@ SHOWN = 100
 def shown(value: object) -> str:
     """Return a value as an error message shows it: short, in one line, and without failing."""
     try:
-        text = " ".join(repr(value).split())
+        text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     except Exception:  # a broken __repr__, or an int with more digits than Python prints
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

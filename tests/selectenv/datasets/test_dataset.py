@@ -292,7 +292,7 @@ def test_own_arrays_numbered_by_a_world():
         ({"actions": [0.5] * 4}, "actions must be integers"),
         ({"states": [0.1] * 4}, "integers or all strings"),
         ({"rewards": [1.0]}, "4 entries"),
-        ({"rewards": [1.0, np.nan, 0, 0]}, "finite"),
+        ({"rewards": [1.0, np.nan, 0, 0]}, "numbers from"),
         ({"n_actions": 1}, "actions must lie in 0..0"),
         ({"n_actions": 2.7}, "n_actions must be"),
         ({"actions": [0, 1, 1, 2**32]}, "n_actions must be"),

@@ -60,12 +60,15 @@ def test_published_worlds_are_never_drawn(monkeypatch):
         known = row.make()
         order = rng.permutation(known.n_states)  # the same world by other numbers, with other rewards and chances
         numbers = np.append(order, -1)
+        rows = np.argsort(order[known.state], kind="stable")
         other = replace(
             known,
-            state=order[known.state],
-            next_state=numbers[known.next_state],
+            state=order[known.state][rows],
+            action=known.action[rows],
+            probability=known.probability[rows],
+            next_state=numbers[known.next_state][rows],
             start=known.start[np.argsort(order)],
-            reward=-known.reward,
+            reward=-known.reward[rows],
         )
         assert random_worlds.shape_of(other) == random_worlds.shape_of(known) in random_worlds._published()
         assert random_worlds._is_published(known)

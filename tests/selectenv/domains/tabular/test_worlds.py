@@ -217,7 +217,7 @@ def test_unreachable_states_are_left_out():
         ({"probability": [1.5, -0.5, 1.0]}, "probabilities must be 0 or more"),
         ({"probability": [0.5, 0.4, 1.0]}, "state 0, action 0 sum to 0.9"),
         ({"probability": [0.5, np.nan, 1.0]}, "probabilities must be"),
-        ({"reward": [0.0, np.inf, 0.0]}, "rewards finite"),
+        ({"reward": [0.0, np.inf, 0.0]}, "rewards numbers from"),
         ({"start": [0.0, 0.0]}, "start distribution must have a positive entry"),
         ({"start": []}, "start distribution"),
         ({"start": [0.5, 0.0]}, "start distribution sums to 0.5"),
