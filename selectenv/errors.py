@@ -1,4 +1,4 @@
-"""Exceptions and warnings. Exceptions are `SelectEnvError`; most are also the matching built-in or Gymnasium one."""
+"""Exceptions and warnings: each exception is a `SelectEnvError` and also the matching built-in one."""
 
 from gymnasium import error as gym_error
 
@@ -39,8 +39,12 @@ class UnknownStateError(SelectEnvError, KeyError):
     """A state id that the world or the dataset does not have."""
 
 
-class EpisodeError(SelectEnvError, gym_error.ResetNeeded):
+class EpisodeError(SelectEnvError, RuntimeError, gym_error.ResetNeeded):
     """A step before reset or after the end of the episode."""
+
+
+class ClosedError(SelectEnvError, RuntimeError, gym_error.ClosedEnvironmentError):
+    """A step or a reset after close()."""
 
 
 class WorldError(SelectEnvError, ValueError):
@@ -103,7 +107,7 @@ class NoEvaluatorError(SelectEnvError, RuntimeError):
     """Performance was asked of a problem without an evaluator, or rewards of a dataset without them."""
 
 
-class MissingExtraError(SelectEnvError, gym_error.DependencyNotInstalled):
+class MissingExtraError(SelectEnvError, ImportError, gym_error.DependencyNotInstalled):
     """An optional dependency is not installed; the message names the extra."""
 
 

@@ -38,6 +38,11 @@ OCCUPANCIES = ("normalised", "published")
 RENDER_MODES = ("ansi", "rgb_array")
 
 
+def _keep(options: object, name: str, value: float) -> None:
+    """Set a field of a frozen dataclass to the checked value: numbers of NumPy's types become Python's own."""
+    object.__setattr__(options, name, value)
+
+
 @dataclass(frozen=True)
 class DataOptions:
     """The data of a problem.
@@ -68,13 +73,13 @@ class DataOptions:
 
     def __post_init__(self) -> None:
         """Check the values that can be checked without a world."""
-        check_int("dataset_seed", self.dataset_seed, 0)
+        _keep(self, "dataset_seed", check_int("dataset_seed", self.dataset_seed, 0))
         if self.dataset_size is not None:
-            check_int("dataset_size", self.dataset_size, 1, LARGEST_SIZE, DatasetError)
+            _keep(self, "dataset_size", check_int("dataset_size", self.dataset_size, 1, LARGEST_SIZE, DatasetError))
         if self.scale is not None:
             check_name("scale", self.scale, SCALES)
         if self.expert_share is not None:
-            check_real("expert_share", self.expert_share, "[0, 1]")
+            _keep(self, "expert_share", check_real("expert_share", self.expert_share, "[0, 1]"))
         if self.mixture is not None:
             check_name("mixture", self.mixture, MIXTURES)
         if not isinstance(self.expert, str | os.PathLike):
@@ -130,18 +135,17 @@ class LearnerOptions:
         """Check the values that can be checked without the learner."""
         check_name("solver", self.solver, SOLVERS)
         check_name("value of `unseen`", self.unseen, UNSEEN)
-        check_real("gamma", self.gamma, "[0, 1)")
-        check_int("learner_seed", self.learner_seed, 0)
-        check_int("learner_runs", self.learner_runs)
-        if not (isinstance(self.impute, str) and self.impute == "min") and not (
-            is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD
-        ):
+        _keep(self, "gamma", check_real("gamma", self.gamma, "[0, 1)"))
+        _keep(self, "learner_seed", check_int("learner_seed", self.learner_seed, 0))
+        _keep(self, "learner_runs", check_int("learner_runs", self.learner_runs))
+        smallest = isinstance(self.impute, str) and self.impute == "min"
+        if not smallest and not (is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD):
             raise OptionError(
                 f'impute must be a number of magnitude {LARGEST_REWARD:g} or less, or "min", not {shown(self.impute)}'
             )
         for name in ("passes", "updates"):
             if getattr(self, name) is not None:
-                check_int(name, getattr(self, name))
+                _keep(self, name, check_int(name, getattr(self, name)))
         if self.checkpoints is not None:
             check_path("checkpoints", self.checkpoints)
 
@@ -172,9 +176,9 @@ class EvaluationOptions:
         if self.evaluator is not None:
             check_name("evaluator", self.evaluator, EVALUATORS)
         if self.rollouts is not None:
-            check_int("rollouts", self.rollouts, 1, LARGEST_SIZE)
-        check_int("evaluation_seed", self.evaluation_seed, 0)
-        check_real("discount", self.discount, "(0, 1]")
+            _keep(self, "rollouts", check_int("rollouts", self.rollouts, 1, LARGEST_SIZE))
+        _keep(self, "evaluation_seed", check_int("evaluation_seed", self.evaluation_seed, 0))
+        _keep(self, "discount", check_real("discount", self.discount, "(0, 1]"))
 
 
 @dataclass(frozen=True)
@@ -210,7 +214,7 @@ class EnvironmentOptions:
             raise PhaseError(
                 'the test phase allows only reward_mode="final": marginal rewards disclose what the evaluator knows'
             )
-        check_real("initial_ratio", self.initial_ratio, "[0, 1]")
+        _keep(self, "initial_ratio", check_real("initial_ratio", self.initial_ratio, "[0, 1]"))
         check_name("occupancy", self.occupancy, OCCUPANCIES)
         if self.render_mode is not None:
             check_name("render_mode", self.render_mode, RENDER_MODES)

@@ -146,7 +146,7 @@ def row_of(name: str, make: Any, defaults: WorldDefaults = WorldDefaults()) -> W
         named = callable(make) and all(
             parameter.kind is not parameter.POSITIONAL_ONLY for parameter in inspect.signature(make).parameters.values()
         )
-    except (TypeError, ValueError):  # a built-in function without a signature
+    except Exception:  # a built-in function without a signature, or a broken __repr__
         named = False
     if not named:
         raise OptionTypeError(

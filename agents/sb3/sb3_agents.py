@@ -24,11 +24,10 @@ from selectenv.checks import (
     check_instance,
     check_int,
     check_name,
-    check_path,
     shown,
 )
 from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
-from selectenv.io.atomic import whole_file
+from selectenv.io.atomic import make_directory, whole_file
 from selectenv.streams import generator
 from selectenv.typing import Float32Array
 from selectenv.view import SelectionView
@@ -111,7 +110,7 @@ class Sb3Agent(SelectorAgent):
         """
         total = check_int("steps", self.steps if steps is None else steps)
         if tensorboard is not None:
-            tensorboard = os.fspath(check_path("tensorboard", tensorboard))
+            tensorboard = os.fspath(make_directory("tensorboard", tensorboard))
         if callback is not None:
             _check_callback(callback)
         played = self._played(env)

@@ -91,7 +91,8 @@ class OfflineDataset:
 
     def __post_init__(self) -> None:
         """Reject arrays that the compiled loops cannot handle."""
-        check_int("n_actions", self.n_actions, 1, 2**31 - 1, DatasetError)
+        actions = check_int("n_actions", self.n_actions, 1, 2**31 - 1, DatasetError)
+        object.__setattr__(self, "n_actions", actions)  # compiled loops count in the type they are given
         check_instance("spec", self.spec, Mapping)  # type: ignore[type-abstract]
         if self.images is not None:
             check_instance("images", self.images, Images)

@@ -11,6 +11,26 @@ from selectenv.checks import check_path
 from selectenv.errors import FileError, SelectEnvError
 
 
+def make_directory(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return the directory ``path``, after making sure that files can be written to it.
+
+    Args:
+        name: what is written there, for the error message.
+        path: the directory; it is created if it does not exist.
+
+    Raises:
+        FileError: files cannot be written to it.
+    """
+    directory = check_path(name, path)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise FileError(f"{name} cannot be written to {os.fspath(directory)!r}: {error}") from None
+    return directory
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing; it replaces ``path`` once it is complete, and is removed after an error.

@@ -1,17 +1,15 @@
 """The learners by name."""
 
 import inspect
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from selectenv.checks import check_int, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, OptionTypeError
 from selectenv.extensions import Registry
+from selectenv.io.atomic import make_directory
 from selectenv.learners.base import Learner, as_learner
 from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.iql import IqlLearner
@@ -89,7 +87,7 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
         _check_imputation(options, fixed.get("rule") == "uds")
         more: dict[str, Any] = {"impute": _imputed(options)} if fixed.get("rule") == "uds" else {}
         if options.checkpoint_directory is not None:
-            _make_directory(options.checkpoint_directory)
+            make_directory("checkpoints", options.checkpoint_directory)
         return kind(
             settings=defaults.settings(scale, options.updates),
             seed=options.learner_seed,
@@ -107,7 +105,7 @@ def _foreign(name: str, factory: Any) -> LearnerRow:
     """Return the row of a registered learner: a class or a function whose parameters are its options."""
     try:
         parameters = tuple(inspect.signature(factory).parameters)
-    except (TypeError, ValueError):
+    except Exception:  # also what a broken __repr__ raises inside of inspect
         raise OptionTypeError(
             f"the learner {shown(name)} must be a class or a function with named parameters, not {shown(factory)}"
         ) from None
@@ -179,17 +177,3 @@ def _check_imputation(options: LearnerOptions, imputes: bool) -> None:
 
 def _imputed(options: LearnerOptions) -> float | str:
     return options.impute if isinstance(options.impute, str) else float(options.impute)
-
-
-def _make_directory(path: Path) -> None:
-    """Make sure that files can be written to a directory before hours of training.
-
-    Raises:
-        OptionError: they cannot.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        raise OptionError(f"checkpoints cannot be written to {os.fspath(path)!r}: {error}") from None

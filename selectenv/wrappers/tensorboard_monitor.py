@@ -9,7 +9,8 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from selectenv.checks import check_int, check_path
-from selectenv.errors import FileError
+from selectenv.errors import ClosedError, FileError
+from selectenv.io.atomic import make_directory
 from selectenv.io.event_log import EventLog, require_tensorboard
 from selectenv.observation import Observation
 from selectenv.typing import BoolArray
@@ -53,9 +54,11 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         self._episode = 0
         self._asked = self._selection.calls.asked
         self._curve: EventLog | None = None
+        self._closed = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""
+        self._check_open()
         result = self.env.reset(seed=seed, options=options)
         self._episode += 1
         self._wasted = 0
@@ -66,6 +69,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step, and log its results."""
+        self._check_open()
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._wasted += int(info.get("wasted", 0))
         if self._curve is not None and not self._selection.problem.evaluator.locked:
@@ -78,6 +82,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         """Close the files, then the environment."""
         self._end_curve()
         self._log.close()
+        self._closed = True
         self.env.close()
 
     def action_masks(self) -> BoolArray:
@@ -111,6 +116,10 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         self._end_curve()
         self._log.flush()
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the monitor is closed: its files cannot be written any more; wrap the environment again")
+
     def _end_curve(self) -> None:
         if self._curve is not None:
             self._curve.close()
@@ -119,10 +128,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
 
 def _own_folder(logdir: Path) -> Path:
     """Create and return the first unused directory env-0, env-1, ...; no two environments share one."""
-    try:
-        logdir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{os.fspath(logdir)!r} is not a directory that can be written to: {error}") from None
+    make_directory("logdir", logdir)
     taken = [int(path.name[4:]) for path in logdir.glob("env-*") if path.name[4:].isdigit()]
     for number in range(int(np.max(taken, initial=-1)) + 1, MOST_FOLDERS):
         try:

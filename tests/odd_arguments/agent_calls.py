@@ -88,6 +88,8 @@ def save(agent: Any, path: Any) -> Any:
 
 
 def train_sb3(**arguments: Any) -> Any:
+    if is_int(arguments["steps"]) and arguments["steps"] > MOST:
+        return
     agents.make("ppo", steps=8, n_envs=1, sb3={"n_steps": 4, "batch_size": 4}).train(**arguments)
 
 

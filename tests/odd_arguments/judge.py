@@ -66,8 +66,7 @@ def _error(call: Call, arguments: dict[str, Any]) -> str | None:
         result = call.function(**arguments)
     except SelectEnvError as error:
         kinds = [kind for kind in type(error).__mro__ if kind.__module__ == "builtins"]
-        foreign = any(issubclass(kind, gym.error.Error) for kind in type(error).__mro__)
-        if set(kinds) == {Exception, BaseException, object} and not foreign:
+        if set(kinds) == {Exception, BaseException, object}:
             return f"{type(error).__name__} is of no built-in kind"
         text = str(error)
         return f"the message has {len(text)} characters" if not 0 < len(text) <= LONGEST_MESSAGE else None

@@ -74,7 +74,8 @@ class TabularWorld:
         check_instance("name", self.name, str)
         check_instance("layout", self.layout, Layout)
         actions = check_int("n_actions", self.n_actions, 1, MANY, WorldError)
-        check_int("horizon", self.horizon, 1, MANY, WorldError)
+        object.__setattr__(self, "n_actions", actions)  # compiled loops count in the type they are given
+        object.__setattr__(self, "horizon", check_int("horizon", self.horizon, 1, MANY, WorldError))
         for name, dtype in COLUMNS.items():
             column = getattr(self, name)
             if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
