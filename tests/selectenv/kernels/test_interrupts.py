@@ -15,10 +15,14 @@ DEADLINE = 60
 """Seconds that a process may take to end; all computations below take far longer if nothing stops them."""
 
 SCRIPT = """
+import signal
 import time
 import numpy as np
 import selectenv
 from selectenv.learners import ExactLearner, SampledLearner
+
+# A shell ignores SIGINT in the jobs that it starts in the background, and their children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def world(horizon):
     return selectenv.from_outcomes(

@@ -15,6 +15,7 @@ from selectenv.domains.minatar.games import GAMES, MinAtarWorld
 from selectenv.errors import (
     DatasetError,
     DivergedError,
+    FileError,
     NoEvaluatorError,
     OptionError,
     PolicyError,
@@ -285,7 +286,7 @@ def test_policies_of_networks_need_a_game(data):
         ({"learner": "uds", "learner_runs": 2}, OptionError, "table"),
         ({"learner": "iql", "scale": "lapptop"}, OptionError, "Did you mean 'laptop'"),
         ({"learner": "iql", "checkpoints": 3}, OptionError, "must be a path"),
-        ({"learner": "iql", "checkpoints": "/proc/nowhere"}, OptionError, "cannot be written"),
+        ({"learner": "iql", "checkpoints": "/proc/nowhere"}, FileError, "cannot be written"),
     ],
 )
 def test_options_that_make_no_sense(options, error, text):
