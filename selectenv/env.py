@@ -122,7 +122,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self.labels_spent += 1
         if not wasted:
             self.labelled_at[number] = self.labels_spent
-            self._reveal(np.array([number]))
+            if self._view is not None:
+                self._reveal(np.array([number]))
         observation, reward, over, info = self._after_labelling(1, wasted)
         info["state"] = self.problem.states[number]
         info["wasted"] = wasted

@@ -61,11 +61,12 @@ class TablePolicy:
         Raises:
             PolicyError: it is not a table of numbers.
         """
-        table = as_reals("the table of a policy", self.table, PolicyError)
+        table = self.table
+        if type(table) is not np.ndarray or table.dtype != np.float64:
+            table = as_reals("the table of a policy", table, PolicyError)
+            object.__setattr__(self, "table", table)
         if table.ndim != 2 or table.size == 0:
             raise PolicyError(f"the table of a policy must have shape [n, actions], not {table.shape}")
-        if table is not self.table:
-            object.__setattr__(self, "table", table)
 
     @property
     def n_states(self) -> int:

@@ -242,17 +242,18 @@ class OfflineDataset:
         model = self._excluding_model if check_flag("exclude_unseen", exclude_unseen) else self._plain_model
         if rewards is None:
             return model
+        hidden = rewards is self.hidden_reward
+        if hidden and exclude_unseen in self._models:
+            return self._models[exclude_unseen]
         rewards, unknown = self._check_rewards(rewards), check_real("unknown", unknown, "(-inf, inf)")
-        if rewards is not self.hidden_reward:
-            return model._replace(reward=self._expected_rewards(rewards, exclude_unseen, unknown))
-        key = "excluding" if exclude_unseen else "plain"
-        if key not in self._models:
-            self._models[key] = model._replace(reward=self._expected_rewards(rewards, exclude_unseen, unknown))
-        return self._models[key]
+        model = model._replace(reward=self._expected_rewards(rewards, exclude_unseen, unknown))
+        if hidden:
+            self._models[exclude_unseen] = model
+        return model
 
     @cached_property
-    def _models(self) -> dict[str, Model]:
-        """The models with the hidden rewards, by the treatment of unseen actions."""
+    def _models(self) -> dict[bool, Model]:
+        """The models with the hidden rewards, by whether unseen actions are excluded."""
         return {}
 
     @_shared_property

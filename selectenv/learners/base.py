@@ -8,7 +8,7 @@ import numpy as np
 from selectenv.checks import check_instance, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import LearnerError, PolicyError
-from selectenv.policies import Policy, PolicyBatch, PolicyList, TablePolicies, asked, known
+from selectenv.policies import Policy, PolicyBatch, PolicyList, TablePolicies, TablePolicy, asked, known
 from selectenv.typing import BoolArray, FloatArray
 
 CHUNK = 64
@@ -42,8 +42,8 @@ class FitResult:
         """
         if not isinstance(runs, tuple | list):
             raise LearnerError(f"runs must be a tuple of policies, not {shown(runs)}")
-        self.policy = policy
-        self.runs = tuple(runs) or (policy,)
+        self.policy: Policy = policy
+        self.runs: tuple[Policy, ...] = tuple(runs) or (policy,)
         for one in (policy, *runs):
             if not hasattr(one, "probabilities"):
                 raise LearnerError(
@@ -121,6 +121,17 @@ class FitResult:
         if self.dataset is None:
             raise LearnerError("this result does not know its dataset: get it from problem.learn(labels)")
         return self.dataset
+
+
+class TableFit(FitResult):
+    """The result of a tabular learner, without the checks that arrays from elsewhere need: it is made at every step."""
+
+    def __init__(self, table: FloatArray, q: FloatArray, values: FloatArray, dataset: OfflineDataset) -> None:
+        """Create a result from a policy and action values [n, actions] and values [n]; the arrays become read-only."""
+        table.flags.writeable = q.flags.writeable = values.flags.writeable = False
+        self.policy = policy = TablePolicy(table)
+        self.runs = (policy,)
+        self._q, self._values, self._table, self.dataset = q, values, table, dataset
 
 
 class Learner(Protocol):

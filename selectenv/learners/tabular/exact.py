@@ -16,9 +16,9 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.tabular.model import Model
 from selectenv.kernels.tabular.single import in_lanes, learn_one
 from selectenv.kernels.tabular.solve import LANES, learn_blocks
-from selectenv.learners.base import FitResult
+from selectenv.learners.base import FitResult, TableFit
 from selectenv.learners.imputed_reward import imputed_reward
-from selectenv.policies import TablePolicies, TablePolicy
+from selectenv.policies import TablePolicies
 from selectenv.typing import BoolArray, FloatArray
 
 CHUNK_FLOATS = 1 << 16
@@ -52,7 +52,7 @@ class ExactLearner:
         known = dataset.states_with_rewards(rewards) if labels is None else labels
         model, rule = self._model_and_rule(dataset, rewards)
         values, q, policy = learn_one(model, known, *rule)
-        return FitResult(TablePolicy(policy), q, values, table=policy, dataset=dataset)
+        return TableFit(policy, q, values, dataset)
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> TablePolicies:
         """Learn one policy per label set [sets, n], many at a time."""

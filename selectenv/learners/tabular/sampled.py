@@ -7,9 +7,9 @@ import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.tabular.qlearning import learn_sets
-from selectenv.learners.base import FitResult
+from selectenv.learners.base import FitResult, TableFit
 from selectenv.learners.imputed_reward import imputed_reward
-from selectenv.policies import TablePolicies, TablePolicy
+from selectenv.policies import TablePolicies
 from selectenv.streams import seed_word
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
@@ -60,7 +60,7 @@ class SampledLearner:
         best = np.where(excluded, -np.inf, q[0]).max(axis=1)
         values = np.where(np.isfinite(best), best, 0.0)
         q_seen = np.where(excluded, np.nan, q[0])
-        return FitResult(TablePolicy(policies[0]), q_seen, values, table=policies[0], dataset=dataset)
+        return TableFit(policies[0], q_seen, values, dataset)
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> TablePolicies:
         """Learn one policy per label set [sets, n]."""
