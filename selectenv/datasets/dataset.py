@@ -21,6 +21,7 @@ from selectenv.checks import (
     shown,
 )
 from selectenv.datasets.images import Images
+from selectenv.datasets.reward_summary import RewardSummary, summarise_rewards
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
 from selectenv.kernels.tabular.model import Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
@@ -334,10 +335,25 @@ class OfflineDataset:
         found: IntArray = transition[where]
         return found
 
+    def reward_summary(self, rewards: FloatArray) -> RewardSummary:
+        """Return mean and range of the known ``rewards`` [size] of each state; that of the hidden rewards is cached.
+
+        Raises:
+            DatasetError: the rewards do not belong to this dataset.
+        """
+        return self._hidden_summary if rewards is self.hidden_reward else self._summarise(rewards)
+
     @cached_property
+    def _hidden_summary(self) -> RewardSummary:
+        return self._summarise(self._rewards())
+
+    def _summarise(self, rewards: FloatArray) -> RewardSummary:
+        return summarise_rewards(self, self._check_rewards(rewards))
+
+    @property
     def smallest_reward(self) -> float:
-        """The smallest reward in the data."""
-        return float(self._rewards().min())
+        """The smallest reward in the data, labelled or not."""
+        return float(self._hidden_summary.smallest.min())
 
     def reveal(self, labels: BoolArray) -> FloatArray:
         """Return the rewards [size] of transitions out of labelled states, NaN elsewhere.

@@ -36,7 +36,7 @@ class IqlLearner(NetworkLearner):
     """"uds" or "adapted"."""
     gamma: float = 0.99
     impute: float | str = 0.0
-    """UDS: the reward of unlabelled transitions, or "min"; see `imputed_reward`."""
+    """UDS: the reward of unlabelled transitions, "min" or "dataset-min"; see `imputed_rewards`."""
 
     def __post_init__(self) -> None:
         """Reject other rules."""
@@ -58,7 +58,7 @@ class IqlLearner(NetworkLearner):
         if self.rule == "adapted":
             return labels
         telling = np.zeros(dataset.n_states, bool)
-        different = ~np.isnan(rewards) & (rewards != imputed_reward(self.impute, dataset, rewards))
+        different = ~np.isnan(rewards) & (rewards != imputed_reward(self.impute, dataset, rewards, labels))
         telling[dataset.state[different]] = True
         return labels & telling
 
@@ -82,7 +82,7 @@ class IqlLearner(NetworkLearner):
         self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray
     ) -> tuple[Transitions, IntArray]:
         """Return the data as the rule sees them, and the transitions to learn from."""
-        impute = imputed_reward(self.impute, dataset, rewards)
+        impute = imputed_reward(self.impute, dataset, rewards, labels)
         known = labels[dataset.state] & ~np.isnan(rewards)
         reward = np.where(known, rewards, impute)
         following = dataset.next_state

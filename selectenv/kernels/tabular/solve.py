@@ -32,20 +32,27 @@ IMPROVEMENTS = 1000
 
 
 @inlined
-def reward_scale(model: Model, impute: float) -> float:
-    """Return the largest magnitude of a reward, at least 1."""
-    scale = 1.0 if abs(impute) < 1.0 else abs(impute)
-    for choice in range(len(model.reward)):
-        size = abs(model.reward[choice])
-        scale = size if size > scale else scale
-    return scale
+def fill_scales(model: Model, labels: FloatArray, impute: float, scales: FloatArray) -> None:
+    """Write the largest magnitude of a known or imputed reward, but at least 1, of each label set into ``scales``."""
+    for w in range(len(scales)):
+        scales[w] = 1.0 if abs(impute) < 1.0 else abs(impute)
+    for s in range(len(labels)):
+        largest = 0.0
+        for choice in range(model.first_choice[s], model.first_choice[s + 1]):
+            size = abs(model.reward[choice])
+            largest = size if size > largest else largest
+        if largest > 1.0:
+            label = labels[s]
+            for w in range(len(scales)):
+                scales[w] = largest if label[w] > 0.0 and largest > scales[w] else scales[w]
 
 
 @inlined
-def tie_tolerance(model: Model, gamma: float, impute: float) -> float:
-    """Return how close to the best an action must be: `TIE`, or more if large rewards make rounding errors larger."""
-    rounding = 1e-13 * reward_scale(model, impute) / (1.0 - gamma + 1e-6)
-    return rounding if rounding > TIE else TIE
+def fill_ties(scales: FloatArray, gamma: float, ties: FloatArray) -> None:
+    """Write how close to the best an action must be: `TIE`, or more if large rewards make rounding errors larger."""
+    for w in range(len(scales)):
+        rounding = 1e-13 * scales[w] / (1.0 - gamma + 1e-6)
+        ties[w] = rounding if rounding > TIE else TIE
 
 
 @inlined
@@ -117,11 +124,11 @@ def improve(
     gamma: float,
     impute: float,
     values: FloatArray,
-    margin: float,
+    margins: FloatArray,
     policy: Int32Array,
     scratch: FloatArray,
 ) -> bool:
-    """Switch to better choices where they gain more than ``margin``; return whether any choice changed."""
+    """Switch to choices that gain more than ``margins`` [lanes]; return whether any choice changed."""
     q = scratch[0]
     best = scratch[1]
     switched = False
@@ -136,7 +143,7 @@ def improve(
                 choice_values(model, choice, label, gamma, impute, values, q)
                 if turn == 0:
                     for w in range(len(q)):
-                        best[w] = q[w] + margin if current[w] == choice else best[w]
+                        best[w] = q[w] + margins[w] if current[w] == choice else best[w]
                 else:
                     for w in range(len(q)):
                         if q[w] > best[w]:
@@ -224,23 +231,28 @@ def solve(
     gamma: float,
     impute: float,
     labelled_only: bool,
-    gain: float,
+    scales: FloatArray,
     values: FloatArray,
     policy: Int32Array,
     place: Int32Array,
     matrix: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Write the optimal values [n, lanes] for ``labels`` (1.0 or 0.0, [n, lanes]) into ``values``."""
+    """Write the optimal values [n, lanes] for ``labels`` (1.0 or 0.0, [n, lanes]) into ``values``.
+
+    ``scales`` [lanes] are those of `fill_scales`.
+    """
     values[:] = 0.0
     for i in range(WARM_SWEEPS):
         if sweep(model, labels, gamma, impute, labelled_only, i % 2 == 1, values, scratch) == 0.0:
             return
     for s in range(len(place)):
         policy[s] = model.first_choice[s]
+    margins = scratch[2]
     for i in range(IMPROVEMENTS):
-        margin = 0.0 if i == 0 else gain
-        if not improve(model, labels, gamma, impute, values, margin, policy, scratch) and i > 0:
+        for w in range(len(scales)):
+            margins[w] = 0.0 if i == 0 else SWITCH_GAIN * scales[w]
+        if not improve(model, labels, gamma, impute, values, margins, policy, scratch) and i > 0:
             break
         evaluate(model, labels, gamma, impute, labelled_only, policy, place, matrix, values)
 
@@ -253,7 +265,7 @@ def act_greedily(
     gamma: float,
     impute: float,
     labelled_only: bool,
-    tie: float,
+    ties: FloatArray,
     behaviour: FloatArray,
     values: FloatArray,
     q: FloatArray,
@@ -291,7 +303,7 @@ def act_greedily(
             action_q = q[model.action[choice]]
             share = policy[model.action[choice]]
             for w in range(lanes):
-                share[w] = 1.0 if action_q[w] >= best[w] - tie else 0.0
+                share[w] = 1.0 if action_q[w] >= best[w] - ties[w] else 0.0
                 count[w] += share[w]
         for w in range(lanes):
             count[w] = 1.0 / count[w]
@@ -310,7 +322,7 @@ def greedy(
     gamma: float,
     impute: float,
     labelled_only: bool,
-    tie: float,
+    ties: FloatArray,
     behaviour: FloatArray,
     values: FloatArray,
     q: FloatArray,
@@ -329,7 +341,7 @@ def greedy(
             gamma,
             impute,
             labelled_only,
-            tie,
+            ties,
             behaviour[s],
             values,
             q[s],
@@ -364,11 +376,13 @@ def learn_acyclic(
     """Learn in a model without cycles: each state once, successors first; see `learn_blocks` for the arguments."""
     blocks, n, _, lanes = policies.shape
     labels = np.empty((n, lanes))
-    scratch = np.empty((2, lanes))
+    scratch = np.empty((4, lanes))
     best = scratch[0]
-    tie = tie_tolerance(model, gamma, impute)
+    ties = scratch[2]
     for block in range(blocks):
         fill_labels(masks, block * lanes, labels)
+        fill_scales(model, labels, impute, scratch[3])
+        fill_ties(scratch[3], gamma, ties)
         block_values = values[block if len(values) > 1 else 0]
         block_q = q[block if len(q) > 1 else 0]
         policy = policies[block]
@@ -381,7 +395,7 @@ def learn_acyclic(
                 gamma,
                 impute,
                 labelled_only,
-                tie,
+                ties,
                 behaviour[s],
                 block_values,
                 block_q[s],
@@ -415,20 +429,22 @@ def learn_cyclic(
     place = np.empty(n, np.int32)
     for i in range(n):
         place[model.order[i]] = i
-    tie = tie_tolerance(model, gamma, impute)
-    gain = SWITCH_GAIN * reward_scale(model, impute)
+    scales = np.empty(lanes)
+    ties = np.empty(lanes)
     for block in range(blocks):
         fill_labels(masks, block * lanes, labels)
+        fill_scales(model, labels, impute, scales)
+        fill_ties(scales, gamma, ties)
         block_values = values[block if len(values) > 1 else 0]
         block_q = q[block if len(q) > 1 else 0]
-        solve(model, labels, gamma, impute, labelled_only, gain, block_values, choices, place, matrix, scratch)
+        solve(model, labels, gamma, impute, labelled_only, scales, block_values, choices, place, matrix, scratch)
         greedy(
             model,
             labels,
             gamma,
             impute,
             labelled_only,
-            tie,
+            ties,
             behaviour,
             block_values,
             block_q,
