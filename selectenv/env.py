@@ -217,9 +217,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
     def _reveal(self, states: IntArray) -> None:
         """Add the rewards of newly labelled states to the view, if `view` was called in this episode."""
         if self._view is not None:
-            data = self.problem.dataset
-            transitions = data.transitions_of(states)
-            self._view.reveal(transitions, data.all_rewards[transitions])
+            self._view.add(*self.problem.dataset.revealed_by(states))
 
     def _initial_count(self) -> int:
         """Return how many states are labelled at random at reset."""

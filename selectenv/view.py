@@ -61,7 +61,7 @@ class SelectionView:
         return self.budget - len(self.initial)
 
     def reveal(self, transitions: IntArray, rewards: FloatArray) -> None:
-        """Add the rewards of transitions; called by the environment when it labels their states.
+        """Add the rewards of transitions, after checking them; see `add`.
 
         Raises:
             LabelError: they are not numbers of transitions, or not as many rewards.
@@ -71,4 +71,8 @@ class SelectionView:
             raise LabelError(f"transitions must be a list of transition numbers in 0..{size - 1}")
         if known.shape != numbers.shape:
             raise LabelError(f"there are {numbers.shape} transitions and {known.shape} rewards")
-        self._pending.append((numbers, known))
+        self.add(numbers, known)
+
+    def add(self, transitions: IntArray, rewards: FloatArray) -> None:
+        """Add the rewards of transitions; called by the environment when it labels their states."""
+        self._pending.append((transitions, rewards))

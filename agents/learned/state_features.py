@@ -70,9 +70,12 @@ def _structure_columns(dataset: OfflineDataset) -> dict[str, FloatArray]:
     unique = dataset.unique_transitions
     loops = unique.state == unique.next_state
     own = np.bincount(unique.state[loops], unique.count[loops].astype(np.float64), n) / np.maximum(dataset.visits, 1)
-    size = np.log1p(dataset.labelable.sum())
+    seen, size = dataset.labelable, np.log1p(dataset.labelable.sum())
+    visits = dataset.visitation.astype(np.float32).astype(np.float64)  # as in the observation
     return {
-        "seen": dataset.labelable.astype(np.float64),
+        "seen": seen.astype(np.float64),
+        "visitation rank": _ranks(visits, seen),
+        "visitation": _logarithm(visits * max(int(seen.sum()), 1)),
         "nearness to termination": _near(steps_from(backwards, preceded, dataset.termination > 0), n),
         "nearness to start": _near(steps_from(forwards, followed, dataset.start > 0), n),
         "in-degree": np.log1p(np.diff(backwards)) / size,
@@ -101,15 +104,12 @@ def state_features(
 
     open_states, labelled = open_mask(info), column("labelled") > 0
     of_length(len(seen), open_states)
-    visits, policy = column("visitation"), column("on_policy_visitation")
-    value, spread = column("value"), column("predecessors")
+    policy, value, spread = column("on_policy_visitation"), column("value"), column("predecessors")
     count, left = max(int(seen.sum()), 1), float(feature(obs, "budget")[0])
     columns = {
         **structure.columns,
         "open": open_states,
         "labelled": labelled,
-        "visitation rank": _ranks(visits, seen),
-        "visitation": _logarithm(visits * count),
         "on-policy rank": _ranks(policy, seen),
         "on-policy visitation": _logarithm(policy * count),
         "value": value,

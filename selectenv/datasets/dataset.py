@@ -344,6 +344,22 @@ class OfflineDataset:
         return self._hidden_summary if rewards is self.hidden_reward else self._summarise(rewards)
 
     @cached_property
+    def _rewards_by_state(self) -> FloatArray:
+        """[size] the rewards that labels would reveal, in the order of `_by_state`."""
+        return self.all_rewards[self._by_state[1]]
+
+    def revealed_by(self, states: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the transitions whose rewards labels on ``states`` [k] reveal, and these rewards.
+
+        The rewards are a copy: nothing leads from them to the other rewards.
+        """
+        if len(states) != 1:
+            transitions = self.transitions_of(states)
+            return transitions, self.all_rewards[transitions]
+        first, transition = self._by_state
+        where = slice(first[states[0]], first[states[0] + 1])
+        return transition[where], self._rewards_by_state[where].copy()
+
     def _hidden_summary(self) -> RewardSummary:
         return self._summarise(self._rewards())
 
