@@ -335,14 +335,6 @@ class OfflineDataset:
         found: IntArray = transition[where]
         return found
 
-    def reward_summary(self, rewards: FloatArray) -> RewardSummary:
-        """Return mean and range of the known ``rewards`` [size] of each state; that of the hidden rewards is cached.
-
-        Raises:
-            DatasetError: the rewards do not belong to this dataset.
-        """
-        return self._hidden_summary if rewards is self.hidden_reward else self._summarise(rewards)
-
     @cached_property
     def _rewards_by_state(self) -> FloatArray:
         """[size] the rewards that labels would reveal, in the order of `_by_state`."""
@@ -360,16 +352,25 @@ class OfflineDataset:
         where = slice(first[states[0]], first[states[0] + 1])
         return transition[where], self._rewards_by_state[where].copy()
 
-    def _hidden_summary(self) -> RewardSummary:
-        return self._summarise(self._rewards())
+    def reward_summary(self, rewards: FloatArray) -> RewardSummary:
+        """Return mean and range of the known ``rewards`` [size] of each state; that of `all_rewards` is cached.
 
-    def _summarise(self, rewards: FloatArray) -> RewardSummary:
+        Raises:
+            DatasetError: the rewards do not belong to this dataset.
+        """
+        if rewards is self.all_rewards:
+            return self._summary
         return summarise_rewards(self, self._check_rewards(rewards))
 
-    @property
+    @cached_property
+    def _summary(self) -> RewardSummary:
+        """The summary of `all_rewards`."""
+        return summarise_rewards(self, self.all_rewards)
+
+    @cached_property
     def smallest_reward(self) -> float:
         """The smallest reward in the data, labelled or not."""
-        return float(self._hidden_summary.smallest.min())
+        return float(self._rewards().min())
 
     def reveal(self, labels: BoolArray) -> FloatArray:
         """Return the rewards [size] of transitions out of labelled states, NaN elsewhere.

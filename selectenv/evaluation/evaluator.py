@@ -1,12 +1,15 @@
 """The evaluator: policy -> expected return in the true world; it counts every call and can be locked."""
 
 from dataclasses import astuple, dataclass
+from typing import Any
 
 from selectenv.checks import check_flag, check_instance, check_int, check_real, shown
-from selectenv.errors import NoEvaluatorError, OptionTypeError, PhaseError, PolicyError
+from selectenv.errors import NoEvaluatorError, OptionError, OptionTypeError, PhaseError, PolicyError
 from selectenv.evaluation.engine import ReturnEngine
 from selectenv.policies import Policy, PolicyBatch, PolicyList
 from selectenv.typing import FloatArray
+
+PARTS = ("asked", "disclosed", "computed")
 
 
 @dataclass
@@ -30,6 +33,21 @@ class Calls:
     def cost(self) -> int:
         """Number of performances disclosed to the strategy: those it asked for, and those paid as rewards."""
         return self.asked + self.disclosed
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the parts of the cost, ready for JSON."""
+        return {name: getattr(self, name) for name in PARTS}
+
+    @classmethod
+    def from_dict(cls, parts: Any) -> "Calls":
+        """Return the counts that `to_dict` described.
+
+        Raises:
+            OptionError: they are something else.
+        """
+        if not isinstance(parts, dict) or set(parts) != set(PARTS):
+            raise OptionError(f"counts of calls must be a dict with {', '.join(PARTS)}, not {shown(parts)}")
+        return cls(**{name: check_int(name, parts[name], 0) for name in PARTS})
 
     def __add__(self, other: "Calls") -> "Calls":
         """Return the sum of two counts."""

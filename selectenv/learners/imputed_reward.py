@@ -9,9 +9,7 @@ from selectenv.options import DATASET_MINIMUM, REVEALED_MINIMUM
 from selectenv.typing import BoolArray, FloatArray
 
 
-def imputed_rewards(
-    impute: float | str, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray
-) -> FloatArray:
+def imputed_rewards(impute: float | str, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> FloatArray:
     """Return the imputed reward [sets] of each label set.
 
     Args:
@@ -44,3 +42,8 @@ def imputed_reward(impute: float | str, dataset: OfflineDataset, rewards: FloatA
     if not isinstance(impute, str):
         return float(impute)
     return float(imputed_rewards(impute, dataset, rewards, labels[None])[0])
+
+
+def oracle_of(impute: float | str) -> str:
+    """Return what an imputed reward reveals that no label did, if anything."""
+    return "the smallest reward of the dataset" if impute == DATASET_MINIMUM else ""

@@ -14,7 +14,7 @@ from selectenv.checks import check_name
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners.cloning import CloningLearner
-from selectenv.learners.imputed_reward import imputed_reward
+from selectenv.learners.imputed_reward import imputed_reward, oracle_of
 from selectenv.learners.network_learner import NetworkLearner, images_of
 from selectenv.learners.training_run import IqlRun
 from selectenv.policies import CloningPolicy, GreedyPolicy, LabelledPolicy, UniformPolicy, ValuedPolicy
@@ -41,6 +41,11 @@ class IqlLearner(NetworkLearner):
     def __post_init__(self) -> None:
         """Reject other rules."""
         check_name("rule", self.rule, RULES)
+
+    @property
+    def oracle(self) -> str:
+        """What the learner knows beyond the rewards that labels reveal, if anything."""
+        return oracle_of(self.impute)
 
     @property
     def only_rewards_matter(self) -> bool:

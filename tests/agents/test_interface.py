@@ -92,7 +92,7 @@ def test_saved_strategies_play_on_other_data(name, tmp_path):
     episode = agents.play(test, loaded)
     assert episode.agent == name
     assert episode.ids.tolist() == agent.memory["ranking"][:3]
-    assert episode.asked == agent.training_calls[0]
+    assert episode.asked == agent.training_calls.cost
     assert episode.replaced == []
 
 

@@ -17,7 +17,7 @@ from selectenv.kernels.tabular.model import Model
 from selectenv.kernels.tabular.single import in_lanes, learn_one
 from selectenv.kernels.tabular.solve import LANES, learn_blocks
 from selectenv.learners.base import FitResult, TableFit
-from selectenv.learners.imputed_reward import imputed_reward, imputed_rewards
+from selectenv.learners.imputed_reward import imputed_reward, imputed_rewards, oracle_of
 from selectenv.policies import TablePolicies
 from selectenv.typing import BoolArray, FloatArray
 
@@ -41,6 +41,11 @@ class ExactLearner:
         """Return how many policies take about `CHUNK_FLOATS`: whole blocks of lanes where there is room for one."""
         sets = CHUNK_FLOATS // (dataset.n_states * dataset.n_actions)
         return LANES * (sets // LANES) if sets >= LANES else max(2, sets)
+
+    @property
+    def oracle(self) -> str:
+        """What the learner knows beyond the rewards that labels reveal, if anything."""
+        return oracle_of(self.impute)
 
     @property
     def only_rewards_matter(self) -> bool:
@@ -67,9 +72,7 @@ class ExactLearner:
             tables[where, ..., 0] = np.moveaxis(found, 3, 1).reshape(-1, *tables.shape[1:3])[: len(where)]
         return TablePolicies(tables, len(masks))
 
-    def _fit_many(
-        self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray, impute: float
-    ) -> TablePolicies:
+    def _fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray, impute: float) -> TablePolicies:
         """Learn one policy per label set [sets, n], all with the same imputed reward."""
         model, rule = self._model_and_rule(dataset, rewards, impute)
         if not in_lanes(model):

@@ -8,7 +8,7 @@ import numpy as np
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.tabular.qlearning import learn_sets
 from selectenv.learners.base import FitResult, TableFit
-from selectenv.learners.imputed_reward import imputed_rewards
+from selectenv.learners.imputed_reward import imputed_rewards, oracle_of
 from selectenv.policies import TablePolicies
 from selectenv.streams import seed_word
 from selectenv.typing import BoolArray, FloatArray, Int32Array
@@ -47,6 +47,11 @@ class SampledLearner:
     def chunk_size(self, dataset: OfflineDataset) -> int:
         """Return a few label sets: one takes milliseconds."""
         return 4
+
+    @property
+    def oracle(self) -> str:
+        """What the learner knows beyond the rewards that labels reveal, if anything."""
+        return oracle_of(self.impute)
 
     @property
     def only_rewards_matter(self) -> bool:
