@@ -98,7 +98,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
         Returns:
             The observation, and an info with `states` (the ids), `action_mask`, `budget`, `initial` (the numbers of
-            the states labelled at reset) and `revealed` (their mean rewards [initial, actions], NaN where unknown).
+            the states labelled at reset) and `revealed` (for each of them, action -> mean reward).
 
         Raises:
             UnknownNameError: there is no such option.
@@ -130,7 +130,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             "action_mask": self._open.astype(np.int8),
             "budget": self.budget,
             "initial": initial.copy(),
-            "revealed": self._summary.by_action[initial],
+            "revealed": self._revealed(initial),
         }
         return self._observation(), info
 
@@ -155,16 +155,14 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         observation, reward, over, info = self._after_labelling(1, wasted)
         info["state"] = self.problem.states[number]
         info["wasted"] = wasted
-        means = () if wasted else enumerate(self._summary.by_action[number].tolist())
-        info["revealed"] = {action: mean for action, mean in means if not math.isnan(mean)}
+        info["revealed"] = {} if wasted else self._revealed(np.array([number]))[0]
         return observation, reward, over, False, info
 
     def label_many(self, actions: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Label several states at once, as single steps would, with one refit and one observation at the end.
 
         Labels beyond the budget are ignored. The result is that of `step`, but ``info["state"]`` is an array of ids,
-        ``info["wasted"]`` the number of wasted labels, and ``info["revealed"]`` an array [labels, actions] of mean
-        rewards, NaN where nothing was revealed.
+        ``info["wasted"]`` the number of wasted labels, and ``info["revealed"]`` has one dict per label.
         """
         numbers = as_array("a batch of labels", actions, ActionError)
         n = len(self.labelled_at)
@@ -183,7 +181,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         observation, reward, over, info = self._after_labelling(len(numbers), not fresh.any())
         info["state"] = self.problem.states[numbers]
         info["wasted"] = int((~fresh).sum())
-        info["revealed"] = np.where(fresh[:, None], self._summary.by_action[numbers], np.nan)
+        info["revealed"] = self._revealed(np.where(fresh, numbers, -1))
         return observation, reward, over, False, info
 
     def action_masks(self) -> BoolArray:
@@ -284,6 +282,14 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         """What labels reveal; cached by the dataset."""
         dataset = self.problem.dataset
         return dataset.reward_summary(dataset.all_rewards)
+
+    def _revealed(self, numbers: IntArray) -> tuple[dict[int, float], ...]:
+        """Return what the labels on states reveal, action -> mean reward; empty for the number -1."""
+        means = self._summary.by_action[numbers].tolist()
+        return tuple(
+            {} if number < 0 else {action: mean for action, mean in enumerate(row) if not math.isnan(mean)}
+            for number, row in zip(numbers.tolist(), means, strict=True)
+        )
 
     def _update_rewards(self) -> None:
         """Update the features that show the rewards revealed so far."""

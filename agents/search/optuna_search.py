@@ -15,6 +15,7 @@ from agents.search.sequential_greedy import SequentialGreedy
 from selectenv.checks import check_instance, check_int, check_name, check_path
 from selectenv.errors import JournalError, MissingExtraError, OptionError
 from selectenv.io.journal import open_journal
+from selectenv.options import DATASET_MINIMUM
 from selectenv.problem import SelectionProblem
 from selectenv.streams import seed_word
 from selectenv.typing import IntArray
@@ -165,7 +166,8 @@ def _settings_of(problem: SelectionProblem) -> dict[str, Any]:
     if found.get("rule") in ("uds", "adapted"):
         found["adapted"] = found.pop("rule") == "adapted"
     if "impute" in found:
-        found["impute"] = found["impute"] if isinstance(found["impute"], str) else float(found["impute"])
+        smallest = {DATASET_MINIMUM: problem.dataset.smallest_reward} if problem.dataset.has_rewards else {}
+        found["impute"] = smallest.get(found["impute"], found["impute"])
     if "tolerance" in found:
         found["stop"] = found.pop("tolerance")
     return dict(sorted(found.items()))

@@ -36,7 +36,7 @@ def test_everything_promised_is_there(tmp_path):
     np.testing.assert_allclose(values(log, "episode/gap"), [full - e.performance for e in episodes], rtol=1e-5)
     assert values(log, "episode/labels") == [5, 5, 5]
     assert values(log, "episode/wasted") == [0, 0, 0]
-    assert values(log, "episode/evaluator_calls") == [0, 0, 0]
+    assert values(log, "episode/cost") == [0, 0, 0]
     assert calls == 0  # looking costs nothing
     assert [event.step for event in log.Scalars("episode/performance")] == [1, 2, 3]
     spread = log.Histograms("states")
