@@ -166,8 +166,8 @@ def _settings_of(problem: SelectionProblem) -> dict[str, Any]:
     if found.get("rule") in ("uds", "adapted"):
         found["adapted"] = found.pop("rule") == "adapted"
     if "impute" in found:
-        smallest = {DATASET_MINIMUM: problem.dataset.smallest_reward} if problem.dataset.has_rewards else {}
-        found["impute"] = smallest.get(found["impute"], found["impute"])
+        oracle = found["impute"] == DATASET_MINIMUM
+        found["impute"] = problem.dataset.smallest_reward if oracle else found["impute"]
     if "tolerance" in found:
         found["stop"] = found.pop("tolerance")
     return dict(sorted(found.items()))
