@@ -7,7 +7,7 @@ from selectenv.checks import check_name
 from selectenv.datasets.reward_summary import RewardSummary
 from selectenv.kernels.tabular.occupancy import best_predecessors
 from selectenv.kernels.tabular.single import occupancy
-from selectenv.kernels.tabular.solve import TIE
+from selectenv.kernels.tabular.tolerances import TIE
 from selectenv.options import OCCUPANCIES
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, Float32Array, FloatArray

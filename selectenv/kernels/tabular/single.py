@@ -12,7 +12,8 @@ from scipy.sparse.linalg import splu
 from selectenv.kernels.tabular.components import SOLVED, UNSOLVED, best_choices, push_visits, solve_components
 from selectenv.kernels.tabular.model import ELIMINATION_LIMIT, Model
 from selectenv.kernels.tabular.occupancy import eliminated_visits
-from selectenv.kernels.tabular.solve import IMPROVEMENTS, SWITCH_GAIN, fill_scales, fill_ties, greedy, learn_blocks
+from selectenv.kernels.tabular.solve import IMPROVEMENTS, greedy, learn_blocks
+from selectenv.kernels.tabular.tolerances import SWITCH_GAIN, fill_scales, fill_ties
 from selectenv.kernels.threads import SLICE_COST, check_stopped
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 

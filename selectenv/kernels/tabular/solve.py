@@ -16,43 +16,16 @@ import numpy as np
 
 from selectenv.kernels.compiled import inlined, kernel
 from selectenv.kernels.tabular.model import Model
+from selectenv.kernels.tabular.tolerances import SWITCH_GAIN, fill_scales, fill_ties
 from selectenv.kernels.threads import slices
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
 LANES = 128
 """Most label sets that are solved together: the fastest of 16 to 128, where the cost of short loops has vanished."""
-TIE = 1e-8
-"""Actions within this of the best are equally good."""
 WARM_SWEEPS = 16
 """Sweeps before policy iteration takes over."""
-SWITCH_GAIN = 1e-11
-"""Policy iteration changes an action only for a larger gain, so that rounding does not make it cycle."""
 IMPROVEMENTS = 1000
 """Maximum number of improvements of policy iteration; only rounding, with gamma close to 1, can reach it."""
-
-
-@inlined
-def fill_scales(model: Model, labels: FloatArray, impute: float, scales: FloatArray) -> None:
-    """Write the largest magnitude of a known or imputed reward, but at least 1, of each label set into ``scales``."""
-    for w in range(len(scales)):
-        scales[w] = 1.0 if abs(impute) < 1.0 else abs(impute)
-    for s in range(len(labels)):
-        largest = 0.0
-        for choice in range(model.first_choice[s], model.first_choice[s + 1]):
-            size = abs(model.reward[choice])
-            largest = size if size > largest else largest
-        if largest > 1.0:
-            label = labels[s]
-            for w in range(len(scales)):
-                scales[w] = largest if label[w] > 0.0 and largest > scales[w] else scales[w]
-
-
-@inlined
-def fill_ties(scales: FloatArray, gamma: float, ties: FloatArray) -> None:
-    """Write how close to the best an action must be: `TIE`, or more if large rewards make rounding errors larger."""
-    for w in range(len(scales)):
-        rounding = 1e-13 * scales[w] / (1.0 - gamma + 1e-6)
-        ties[w] = rounding if rounding > TIE else TIE
 
 
 @inlined
