@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from selectenv.checks import check_instance, is_int, shown
 from selectenv.errors import LabelError, ObservationError
+from selectenv.evaluation.evaluator import Calls
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
 
@@ -44,8 +45,8 @@ class Agent(ABC):
     taxonomy: ClassVar[Taxonomy]
     slow: ClassVar[bool] = False
     """Whether training takes minutes: such strategies are run only when asked for by name."""
-    training_calls: tuple[int, int] = (0, 0)
-    """Evaluator calls that training asked for, and those that had to be computed."""
+    training_calls: Calls = Calls()
+    """Performances disclosed in training."""
     search_notes: Mapping[str, Any] = MappingProxyType({})
     """Details of the search that trained the strategy, ready for JSON; empty for strategies that do not search."""
     replaced: Sequence[Any] = ()

@@ -1,16 +1,17 @@
 """The loop that plays one episode with any strategy."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.base import Agent
+from agents.base import Agent, Taxonomy
 from selectenv.checks import check_int, shown
 from selectenv.errors import NoRewardsWarning, OptionError, OptionTypeError
+from selectenv.evaluation.evaluator import Calls
 from selectenv.streams import generator
 from selectenv.typing import IntArray
 from selectenv.wrappers import BatchLabels, OneShot
@@ -28,12 +29,32 @@ class Episode:
     """The world's own ids of the same states."""
     performance: float | None
     """Expected return of the policy learned from the labels; None without an evaluator."""
-    asked: int
-    """Number of evaluator calls requested, in training and in play; marginal rewards count too."""
-    computed: int
-    """Number of those calls that had to be computed rather than read from the cache."""
+    calls: Calls
+    """Performances disclosed to the strategy, in training and in play; its own final score is not among them."""
+    taxonomy: Taxonomy
+    """What the strategy needs to know; for closed-loop strategies, this includes oracles of the learner."""
     replaced: list[Any] = field(default_factory=list)
     """Ids that a trained strategy wanted but the data never visit."""
+
+    @property
+    def cost(self) -> int:
+        """Number of performances disclosed to the strategy, in training and in play: `asked` and `disclosed`."""
+        return self.calls.cost
+
+    @property
+    def asked(self) -> int:
+        """Evaluations that the strategy asked for, whether computed or cached."""
+        return self.calls.asked
+
+    @property
+    def disclosed(self) -> int:
+        """Performances that were paid to the strategy as rewards."""
+        return self.calls.disclosed
+
+    @property
+    def computed(self) -> int:
+        """Those of the performances that had to be computed rather than read from the cache."""
+        return self.calls.computed
 
 
 def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
@@ -59,7 +80,7 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
             "a OneShot environment takes scores as actions; unwrap it to play a strategy that labels states"
         )
     batches = layer(env, BatchLabels)
-    before = inner.calls.asked, inner.calls.computed
+    before = replace(inner.calls)
     obs, info = env.reset(seed=seed)
     rng = generator(seed, "selection", agent.name)
     if agent.taxonomy.test_loop == "closed" and not inner.problem.dataset.has_rewards:
@@ -68,10 +89,13 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
             NoRewardsWarning,
             stacklevel=2,
         )
-    agent.begin(inner.view())
-    left, open_states = inner.budget - inner.labels_spent, int(info["action_mask"].sum())
-    if left > open_states:
-        raise OptionError(f"the budget is {left} labels, but only {open_states} states of the data can be labelled")
+    view = inner.view()
+    agent.begin(view)
+    inner.judge()
+    taxonomy = agent.taxonomy
+    if view.oracle and taxonomy.test_loop == "closed":
+        known = [oracle for oracle in (taxonomy.oracle, view.oracle) if oracle]
+        taxonomy = replace(taxonomy, oracle=", ".join(known))
     terminated = False
     performance = None
     while not terminated:
@@ -91,8 +115,8 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
         inner.labels,
         inner.problem.states[inner.labels],
         performance,
-        asked=inner.calls.asked - before[0] + agent.training_calls[0],
-        computed=inner.calls.computed - before[1] + agent.training_calls[1],
+        inner.calls - before + agent.training_calls,
+        taxonomy,
         replaced=list(agent.replaced),
     )
 

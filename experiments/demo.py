@@ -64,7 +64,7 @@ class Score:
     """Standard error of the mean; None where there is only one episode."""
     gap: float
     """Distance of the mean to the best return known."""
-    asked: int
+    cost: int
     """Evaluator calls of the first episode, including training."""
     first: float
     """Return of the first episode."""
@@ -149,7 +149,7 @@ def play(name: str, budget: int, seeds: int, best: Best) -> Score:
     returns = [float(episode.performance or 0.0) for episode, _ in episodes]
     mean = float(np.mean(returns))
     error = float(np.std(returns, ddof=1) / np.sqrt(len(returns))) if len(returns) > 1 else None
-    return Score(name, budget, mean, error, best.mean - mean, episodes[0][0].asked, returns[0], episodes[0][1])
+    return Score(name, budget, mean, error, best.mean - mean, episodes[0][0].cost, returns[0], episodes[0][1])
 
 
 def best_set(problem: SelectionProblem, budget: int) -> Best:
@@ -179,8 +179,8 @@ def score_table(scores: Iterable[Score], best: dict[int, Best]) -> str:
             rows.append((score.labels, score.strategy, "not enumerated", "", "", ""))
             continue
         error = "-" if score.error is None else f"{score.error:.3f}"
-        rows.append((score.labels, score.strategy, f"{score.mean:.3f}", error, f"{score.gap:.3f}", f"{score.asked:,}"))
-    return table(("labels", "strategy", "return", "std. error", "gap", "evaluator calls"), rows)
+        rows.append((score.labels, score.strategy, f"{score.mean:.3f}", error, f"{score.gap:.3f}", f"{score.cost:,}"))
+    return table(("labels", "strategy", "return", "std. error", "gap", "cost"), rows)
 
 
 def findings(scores: Sequence[Score], best: dict[int, Best]) -> list[str]:

@@ -1,12 +1,13 @@
 """Budgets: the number of labels that an int, a share or a pair of shares stands for."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
 from selectenv.checks import is_int, shown
-from selectenv.errors import BudgetError, SelectEnvError
+from selectenv.errors import BudgetError, BudgetWarning, SelectEnvError
 
 
 def number_of_labels(
@@ -58,3 +59,19 @@ def episode_labels(budget: Any, n: int, rng: np.random.Generator | None) -> int:
             f"{shown(budget)}"
         )
     return number_of_labels(budget[1] if rng is None else float(rng.uniform(*budget)), n)
+
+
+def capped(labels: int, open_states: int) -> int:
+    """Return the number of labels, reduced to the number of states that can be labelled.
+
+    Warns:
+        BudgetWarning: there are fewer such states than labels.
+    """
+    if labels <= open_states:
+        return labels
+    warnings.warn(
+        f"the budget of {labels} labels is reduced to {open_states}, the number of states that occur in the data",
+        BudgetWarning,
+        stacklevel=2,
+    )
+    return open_states

@@ -8,16 +8,33 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.budget import episode_labels, number_of_labels
-from selectenv.checks import as_array, check_callable, check_instance, is_int, shown
-from selectenv.errors import ActionError, BudgetError, EpisodeError, NoEvaluatorError, OptionError, OptionTypeError
+from selectenv.budget import capped, episode_labels, number_of_labels
+from selectenv.checks import as_array, as_ints, check_callable, check_instance, is_int, shown
+from selectenv.datasets.reward_summary import RewardSummary
+from selectenv.errors import (
+    ActionError,
+    BudgetError,
+    EpisodeError,
+    LabelError,
+    NoEvaluatorError,
+    OptionError,
+    OptionTypeError,
+    PhaseError,
+)
 from selectenv.evaluation.evaluator import Calls
-from selectenv.observation import FEATURE_BOUNDS, Observation, data_features, learned_features
+from selectenv.observation import (
+    Observation,
+    data_features,
+    learned_features,
+    observation_space,
+    reward_features,
+)
 from selectenv.options import RENDER_MODES, EnvironmentOptions, names, own_options
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, IntArray
 from selectenv.view import SelectionView
 
+RESET_OPTIONS = ("budget", "initial")
 ProblemSource = Callable[[np.random.Generator], SelectionProblem]
 Action = int | np.integer[Any] | NDArray[np.integer[Any]]
 """A state number, or an array of state numbers."""
@@ -56,45 +73,55 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             )
         self._adopt(first)
         n = first.n_states
-        self.budget = self._labels(None)
+        self._usual_budget = self.budget = self._labels(self.options.budget, None)
         refit = 1 if self.options.labels_per_refit is None else self.options.labels_per_refit
         self._refit_every = number_of_labels(refit, n, "labels_per_refit", OptionError, math.inf)
-        self._initial = self._initial_count()
-        spaces = {name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()}
-        self.observation_space = gym.spaces.Dict(  # type: ignore[assignment]  # Gymnasium's Dict holds Any
-            {**spaces, "budget": gym.spaces.Box(0, 1, (1,), np.float32)}
-        )
+        self._initial_count()  # raises now, rather than at the first reset, if no label is left to choose
+        self.observation_space = observation_space(n)  # type: ignore[assignment]  # Gymnasium's Dict holds Any
         self.action_space = gym.spaces.Discrete(n)
         self.labelled_at = np.zeros(n, np.int64)
         """[n] when each state was labelled in the episode, counted from 1; 0 if it is not labelled."""
         self.labels_spent, self._since_refit = self.budget, 0  # nothing may be labelled before reset
         self._initial_labels = np.empty(0, np.int64)
         self._view: SelectionView | None = None
-        self._begun = False
+        self._begun = self._judged = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode without labels other than the initial random ones.
+        """Start an episode without labels other than the initial ones.
+
+        Args:
+            seed: seed of the environment's random generator.
+            options: "budget" replaces the budget in this episode; "initial" lists the numbers of the states that are
+                labelled at reset, out of the budget, instead of random ones.
 
         Returns:
-            The observation, and an info with `states` (the ids), `action_mask`, `budget` and `initial` (the numbers of
-            the states labelled at random).
+            The observation, and an info with `states` (the ids), `action_mask`, `budget`, `initial` (the numbers of
+            the states labelled at reset) and `revealed` (for each of them, action -> mean reward).
+
+        Raises:
+            UnknownNameError: there is no such option.
+            BudgetError: the budget is out of range, or the initial labels leave none to choose.
+            LabelError: the initial labels are not numbers of different states that occur in the data.
         """
+        chosen = {} if options is None else check_instance("options", options, dict)
+        own_options(chosen, (), RESET_OPTIONS)
         super().reset(seed=seed)
         if self._source is not None:
             self._adopt(self._source(self.np_random))
-        if self._source is not None or isinstance(self.options.budget, tuple):
-            self.budget = self._labels(self.np_random)
-            self._initial = self._initial_count()
+        if "budget" in chosen or self._source is not None or isinstance(self.options.budget, tuple):
+            self.budget = self._labels(chosen.get("budget", self.options.budget), self.np_random)
+        else:
+            self.budget = self._usual_budget
         self.problem.evaluator.locked = self._test
         self.labelled_at[:] = 0
-        open_states = np.flatnonzero(self.problem.dataset.labelable)
-        initial = self.np_random.permutation(open_states)[: self._initial]
+        initial = self._initial_states(chosen.get("initial"))
         self.labelled_at[initial] = np.arange(1, len(initial) + 1)
-        self._initial_labels, self._begun = initial, True
-        self.labels_spent, self._since_refit = self._initial, 0
+        self._initial_labels, self._begun, self._judged = initial, True, False
+        self.labels_spent, self._since_refit = len(initial), 0
         self._scale = 0.0
+        self._update_rewards()
         self._value: float | None = None
         self._view = None
         self._refit()
@@ -103,6 +130,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             "action_mask": self._open.astype(np.int8),
             "budget": self.budget,
             "initial": initial.copy(),
+            "revealed": self._revealed(initial),
         }
         return self._observation(), info
 
@@ -111,8 +139,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
         Returns:
             Observation, reward, terminated, truncated (never), and an info with `state` (the id), `wasted` (whether the
-            state was labelled before or never occurs in the data), `action_mask`, `initial` and, at the end,
-            `performance`.
+            state was labelled before or is not in the data), `revealed` (action -> mean reward of the state, empty
+            if wasted), `action_mask`, `initial` and, at the end, `performance`.
         """
         if isinstance(action, np.ndarray) and action.ndim > 0:
             return self.label_many(action)
@@ -127,13 +155,14 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         observation, reward, over, info = self._after_labelling(1, wasted)
         info["state"] = self.problem.states[number]
         info["wasted"] = wasted
+        info["revealed"] = {} if wasted else self._revealed(np.array([number]))[0]
         return observation, reward, over, False, info
 
     def label_many(self, actions: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Label several states at once, as single steps would, with one refit and one observation at the end.
 
-        Labels beyond the budget are ignored. The result is that of `step`, but ``info["state"]`` is an array of ids and
-        ``info["wasted"]`` the number of wasted labels.
+        Labels beyond the budget are ignored. The result is that of `step`, but ``info["state"]`` is an array of ids,
+        ``info["wasted"]`` the number of wasted labels, and ``info["revealed"]`` has one dict per label.
         """
         numbers = as_array("a batch of labels", actions, ActionError)
         n = len(self.labelled_at)
@@ -152,11 +181,16 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         observation, reward, over, info = self._after_labelling(len(numbers), not fresh.any())
         info["state"] = self.problem.states[numbers]
         info["wasted"] = int((~fresh).sum())
+        info["revealed"] = self._revealed(np.where(fresh, numbers, -1))
         return observation, reward, over, False, info
 
     def action_masks(self) -> BoolArray:
         """Return the mask [n] of states that can still be labelled."""
         return self._open
+
+    def judge(self) -> None:
+        """Count the final return of the running episode as its score, not as a cost; `agents.play` calls it."""
+        self._judged = True
 
     def twin(self) -> "RewardSelectionEnv":
         """Return another environment of the same problem and options, with call counts of its own."""
@@ -177,6 +211,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
                 gamma=self.problem.learner.gamma,
                 budget=self.budget,
                 initial=self._initial_labels.copy(),
+                oracle=getattr(self.problem.learner, "oracle", ""),
             )
             self._reveal(np.flatnonzero(self.labelled_at))
         return self._view
@@ -207,12 +242,58 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         open_states: BoolArray = (self.labelled_at == 0) & self.problem.dataset.labelable
         return open_states
 
-    def _labels(self, rng: np.random.Generator | None) -> int:
-        """Return the number of labels of an episode, drawn from ``rng`` where the budget is a range."""
-        given, basis = self.options.budget, self.problem.budget_states
-        if self._source is not None and is_int(given):  # a small world takes as many labels as it has states
-            return min(number_of_labels(given, self.problem.n_states), basis)
-        return episode_labels(given, basis, rng)
+    def _labels(self, budget: Any, rng: np.random.Generator | None) -> int:
+        """Return the number of labels of an episode, drawn from ``rng`` where the budget is a range.
+
+        It is at most the number of states that can be labelled; with a problem source, which may make smaller problems
+        than the budget suits, this needs no warning.
+        """
+        basis, open_states = self.problem.budget_states, self._n_labelable
+        if self._source is None:
+            return capped(episode_labels(budget, basis, rng), open_states)
+        if is_int(budget):
+            return min(number_of_labels(budget, self.problem.n_states), open_states)
+        return min(episode_labels(budget, basis, rng), open_states)
+
+    def _initial_states(self, given: Any) -> IntArray:
+        """Return the states to label at reset: the given ones, or random ones."""
+        open_states = self.problem.dataset.labelable
+        if given is None:
+            return self.np_random.permutation(np.flatnonzero(open_states))[: self._initial_count()]
+        states = as_ints("initial", given, LabelError)
+        n = len(open_states)
+        if states.ndim != 1 or (states.size and (states.min() < 0 or states.max() >= n)):
+            raise LabelError(f"initial must be a list of state numbers in 0..{n - 1}, not {shown(given)}")
+        if len(np.unique(states)) < len(states) or not open_states[states].all():
+            raise LabelError("initial must list different states that occur in the data")
+        if len(states) >= self.budget:
+            raise BudgetError(
+                f"initial lists {len(states)} states; the budget is {self.budget} labels, and at least one must be "
+                "left to choose"
+            )
+        return states
+
+    @property
+    def _n_labelable(self) -> int:
+        return int(self.problem.dataset.labelable.sum())
+
+    @property
+    def _summary(self) -> RewardSummary:
+        """What labels reveal; cached by the dataset."""
+        dataset = self.problem.dataset
+        return dataset.reward_summary(dataset.all_rewards)
+
+    def _revealed(self, numbers: IntArray) -> tuple[dict[int, float], ...]:
+        """Return what the labels on states reveal, action -> mean reward; empty for the number -1."""
+        means = self._summary.by_action[numbers].tolist()
+        return tuple(
+            {} if number < 0 else {action: mean for action, mean in enumerate(row) if not math.isnan(mean)}
+            for number, row in zip(numbers.tolist(), means, strict=True)
+        )
+
+    def _update_rewards(self) -> None:
+        """Update the features that show the rewards revealed so far."""
+        self._features.update(reward_features(self._summary, self.labelled_at > 0))
 
     def _reveal(self, states: IntArray) -> None:
         """Add the rewards of newly labelled states to the view, if `view` was called in this episode."""
@@ -238,6 +319,9 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             raise OptionError(
                 f"a problem source must keep the number of states, {len(self.labelled_at)}: it made {problem.n_states}"
             )
+        oracle = getattr(problem.learner, "oracle", "")
+        if self._test and oracle:
+            raise PhaseError(f"the test phase refuses a learner that knows {oracle}")
         if self.marginal and not problem.has_performance:
             raise NoEvaluatorError("marginal rewards need an evaluator and rewards: this problem lacks one of them")
         self.problem = problem.with_calls(self.calls)
@@ -264,6 +348,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         """Refit if it is due, and return observation, reward, whether the episode is over, and info."""
         over = self.labels_spent == self.budget
         self._stale |= not wasted
+        if not wasted:
+            self._update_rewards()
         self._since_refit += labels
         if self._since_refit >= self._refit_every:
             self._since_refit %= self._refit_every
@@ -275,9 +361,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             self.problem.evaluator.locked = False
         if self.marginal or (over and self.problem.has_performance):
             before = 0.0 if self._value is None else self._value
-            if self._value is None or not wasted or not self.marginal:
-                measure = self.problem.score if over else self.problem.performance
-                self._value = measure(self.labelled_at > 0)
+            measure = self.problem.score if over and self._judged else self.problem.disclose
+            self._value = measure(self.labelled_at > 0)
             reward = self._value - before
             if over:
                 info["performance"] = self._value

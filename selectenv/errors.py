@@ -127,5 +127,9 @@ class CacheWarning(SelectEnvWarning, RuntimeWarning):
     """Collected data cannot be kept in the cache."""
 
 
+class BudgetWarning(SelectEnvWarning):
+    """A budget of more labels than there are states to label; it is reduced to their number."""
+
+
 class NoRewardsWarning(SelectEnvWarning):
     """A strategy that uses revealed rewards is played on data without rewards."""

@@ -1,11 +1,13 @@
 """The observation: features of the states that use no rewards beyond the revealed ones, one entry per state."""
 
+import gymnasium as gym
 import numpy as np
 
 from selectenv.checks import check_name
+from selectenv.datasets.reward_summary import RewardSummary
 from selectenv.kernels.tabular.occupancy import best_predecessors
 from selectenv.kernels.tabular.single import occupancy
-from selectenv.kernels.tabular.solve import TIE
+from selectenv.kernels.tabular.tolerances import TIE
 from selectenv.options import OCCUPANCIES
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, Float32Array, FloatArray
@@ -18,7 +20,17 @@ FEATURE_BOUNDS = {
     "value": (-1, 1),
     "predecessors": (0, 1),
     "termination": (0, 1),
+    "reward": (-1, 1),
 }
+"""Bounds of the features with one entry per state."""
+EPISODE_FEATURES = ("budget", "reward_scale")
+"""Features of the whole episode: one entry, from 0 to 1."""
+
+
+def observation_space(n: int) -> gym.spaces.Dict:
+    """Return the space of observations of a problem with n states."""
+    per_state = {name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()}
+    return gym.spaces.Dict({**per_state, **{name: gym.spaces.Box(0, 1, (1,), np.float32) for name in EPISODE_FEATURES}})
 
 
 def data_features(problem: SelectionProblem) -> Observation:
@@ -26,6 +38,21 @@ def data_features(problem: SelectionProblem) -> Observation:
     return {
         "visitation": problem.dataset.visitation.astype(np.float32),
         "termination": problem.dataset.termination.astype(np.float32),
+    }
+
+
+def reward_features(summary: RewardSummary, labels: BoolArray) -> Observation:
+    """Return what the labels [n] revealed: the mean reward of each state, and the scale of the rewards.
+
+    The largest magnitude m of a revealed reward scales `reward` to [-1, 1]; `reward_scale` is m / (1 + m).
+    """
+    scale = float(np.where(labels, summary.largest_magnitude, 0.0).max())
+    reward = np.where(labels, summary.mean, 0.0)
+    if scale > 0:
+        reward = np.clip(reward / scale, -1.0, 1.0)  # rounding can make a mean larger than the largest reward
+    return {
+        "reward": reward.astype(np.float32),
+        "reward_scale": np.array([scale / (1 + scale)], np.float32),
     }
 
 

@@ -31,6 +31,9 @@ LARGEST_SIZE = 2**31 - 1
 MIXTURES = ("all", "non-expert")
 SOLVERS = ("exact", "sampled")
 UNSEEN = ("zero", "exclude")
+REVEALED_MINIMUM, DATASET_MINIMUM = "min", "dataset-min"
+MINIMA = (REVEALED_MINIMUM, DATASET_MINIMUM)
+"""Imputed rewards with a name; the second is an oracle, because it depends on rewards that no label revealed."""
 EVALUATORS = ("exact", "rollout")
 REWARD_MODES = ("final", "marginal")
 PHASES = ("train", "test")
@@ -109,8 +112,9 @@ class LearnerOptions:
             networks; or the name of a registered learner. Defaults to "iql" in Freeway, Seaquest and Asterix, to "uds"
             elsewhere.
         solver: tables: "exact" on the empirical model, or "sampled", the published stochastic procedure.
-        impute: UDS: the reward of unlabelled transitions: a number, or "min" for the smallest reward in the
-            data, labelled or not.
+        impute: UDS: the reward of unlabelled transitions: a number, or "min" for the smallest reward revealed so far (0
+            before any). "dataset-min", the published variant, is an oracle: the smallest reward in the data, labelled
+            or not; the test phase refuses it.
         unseen: tables: the value of an action never taken at a state: "zero", or "exclude" it.
         gamma: discount factor of learning, 0 <= gamma < 1.
         learner_seed: seed of the sampled learner, or of training networks.
@@ -138,10 +142,11 @@ class LearnerOptions:
         _keep(self, "gamma", check_real("gamma", self.gamma, "[0, 1)"))
         _keep(self, "learner_seed", check_int("learner_seed", self.learner_seed, 0))
         _keep(self, "learner_runs", check_int("learner_runs", self.learner_runs))
-        smallest = isinstance(self.impute, str) and self.impute == "min"
-        if not smallest and not (is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD):
+        named = isinstance(self.impute, str) and self.impute in MINIMA
+        if not named and not (is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD):
             raise OptionError(
-                f'impute must be a number of magnitude {LARGEST_REWARD:g} or less, or "min", not {shown(self.impute)}'
+                f'impute must be a number of magnitude {LARGEST_REWARD:g} or less, "min" or "dataset-min", not '
+                f"{shown(self.impute)}"
             )
         for name in ("passes", "updates"):
             if getattr(self, name) is not None:

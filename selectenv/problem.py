@@ -123,7 +123,14 @@ class SelectionProblem:
         """Return the expected return of the policy learned from the labels; counts as one evaluator call."""
         self._require_performance()
         mask = self.mask(labels) & self.dataset.labelable
-        self.evaluator.ask(1, computed=0 if _key(mask) in self._cache else 1)
+        self.evaluator.count(asked=1, computed=self._missing(mask))
+        return self._value(mask)
+
+    def disclose(self, labels: Labels) -> float:
+        """Return the performance that an environment pays as a reward; counts as disclosed, not as asked for."""
+        self._require_performance()
+        mask = self.mask(labels) & self.dataset.labelable
+        self.evaluator.count(disclosed=1, computed=self._missing(mask))
         return self._value(mask)
 
     def performance_many(self, masks: BoolArray) -> FloatArray:
@@ -147,7 +154,7 @@ class SelectionProblem:
         size = self.learner.chunk_size(self.dataset)
         if size == 1:
             return self._performance_one_by_one(masks & self.dataset.labelable)
-        self.evaluator.ask(len(masks), len(masks))
+        self.evaluator.count(asked=len(masks), computed=len(masks))
         out = np.empty(len(masks))
         labelable, rewards = self.dataset.labelable, self.dataset.all_rewards
 
@@ -162,7 +169,7 @@ class SelectionProblem:
         """Return the performance [sets] for a slow learner; no label set is learned from twice."""
         wanted = {_key(mask): mask for mask in masks}
         missing = [mask for key, mask in wanted.items() if key not in self._cache]
-        self.evaluator.ask(len(masks), len(missing))
+        self.evaluator.count(asked=len(masks), computed=len(missing))
 
         def learn(first: int, last: int) -> None:
             for mask in missing[first:last]:
@@ -172,9 +179,9 @@ class SelectionProblem:
         return np.array([self._value(mask) for mask in masks])
 
     def score(self, labels: Labels) -> float:
-        """Return the performance without counting a call: for final scores of episodes, and for monitors."""
+        """Return the performance at no cost: for scores of judged episodes, and for monitors."""
         self._require_performance()
-        self.evaluator.counts.scored += 1
+        self.evaluator.count(uncounted=1)
         return self._value(self.mask(labels) & self.dataset.labelable)
 
     @property
@@ -198,6 +205,10 @@ class SelectionProblem:
         if last is None or last[0] != key:
             last = self._last = key, self.learner.fit(self.dataset, self.dataset.all_rewards, mask)
         return last[1]
+
+    def _missing(self, mask: BoolArray) -> int:
+        """Return 1 if the performance has to be computed, 0 if it is cached."""
+        return 0 if _key(mask) in self._cache else 1
 
     def _value(self, mask: BoolArray) -> float:
         key = _key(mask)

@@ -14,7 +14,9 @@ class SelectionView:
     Nothing here leads to hidden rewards or to the evaluator. The environment adds rewards as states are labelled.
     """
 
-    def __init__(self, dataset: OfflineDataset, *, rule: str, gamma: float, budget: int, initial: IntArray) -> None:
+    def __init__(
+        self, dataset: OfflineDataset, *, rule: str, gamma: float, budget: int, initial: IntArray, oracle: str = ""
+    ) -> None:
         """Show a dataset without any reward.
 
         Args:
@@ -22,7 +24,8 @@ class SelectionView:
             rule: how the learner treats unlabelled states, "uds" or "adapted".
             gamma: discount factor of learning.
             budget: number of labels of the episode.
-            initial: numbers of the states that were labelled at random at reset, out of the budget.
+            initial: numbers of the states that were labelled at reset, out of the budget.
+            oracle: what the learner knows beyond the rewards that labels reveal, if anything.
         """
         check_instance("dataset", dataset, OfflineDataset)
         check_instance("rule", rule, str)
@@ -39,7 +42,9 @@ class SelectionView:
         self.budget = budget
         """Number of labels of the episode, initial ones included."""
         self.initial = as_ints("initial", initial)
-        """Numbers of the states that were labelled at random at reset."""
+        """Numbers of the states that were labelled at reset."""
+        self.oracle = check_instance("oracle", oracle, str)
+        """What the learner knows beyond the rewards that labels reveal; empty unless ``impute="dataset-min"``."""
         self._revealed: FloatArray | None = None
         self._pending: list[tuple[IntArray, FloatArray]] = []
 

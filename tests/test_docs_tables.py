@@ -348,7 +348,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
     ("fact", "published", "here"): check_exact_facts,
     (
         "strategy",
-        "evaluator calls",
+        "cost",
         "six worlds, UDS",
         "six worlds, adapted",
         "random worlds, UDS",

@@ -7,7 +7,7 @@ import numpy as np
 
 from agents.base import Info, Observation, RankingAgent, only_open
 from agents.errors import NotTrainedError
-from agents.learned.state_features import Structure, state_features, structure_of
+from agents.learned.state_features import NAMES, Structure, state_features, structure_of
 from selectenv.checks import check_instance
 from selectenv.typing import Float32Array, FloatArray
 from selectenv.view import SelectionView
@@ -23,22 +23,33 @@ class FeatureContext:
     """Whether the learner follows the adapted rule."""
     without: tuple[str, ...] = ()
     """Names of features to leave out."""
+    names: tuple[str, ...] = NAMES
+    """Names of the features, in order."""
 
     @classmethod
-    def of(cls, view: SelectionView, without: tuple[str, ...] = ()) -> "FeatureContext":
+    def of(cls, view: SelectionView, without: tuple[str, ...] = (), names: tuple[str, ...] = NAMES) -> "FeatureContext":
         """Return the context of an episode."""
         check_instance("view", view, SelectionView)
-        return cls(structure_of(view.dataset), view.budget, view.rule == "adapted", without)
+        return cls(structure_of(view.dataset), view.budget, view.rule == "adapted", without, names)
 
     def features(self, obs: Observation, info: Info) -> Float32Array:
         """Return the features of every state [n, features]."""
-        return state_features(obs, info, self.structure, budget=self.budget, adapted=self.adapted, without=self.without)
+        return state_features(
+            obs,
+            info,
+            self.structure,
+            budget=self.budget,
+            adapted=self.adapted,
+            without=self.without,
+            names=self.names,
+        )
 
 
 class SelectorAgent(RankingAgent):
     """A strategy that labels the states to which a network gives the highest scores."""
 
     _without: tuple[str, ...] = ()
+    _names: tuple[str, ...] = NAMES
     _context: FeatureContext | None = None
 
     @abstractmethod
@@ -47,7 +58,7 @@ class SelectorAgent(RankingAgent):
 
     def begin(self, view: SelectionView) -> None:
         """Compute the features of the data."""
-        self._context = FeatureContext.of(view, self._without)
+        self._context = FeatureContext.of(view, self._without, self._names)
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return the network's score of each state [n]; NaN for states that can no longer be labelled."""

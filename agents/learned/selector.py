@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agents.base import Taxonomy
 from agents.errors import SavedAgentError
 from agents.learned.feature_context import SelectorAgent
-from agents.learned.state_features import NAMES
+from agents.learned.state_features import ALL_NAMES
 from agents.registry import register
 from selectenv.checks import check_path, did_you_mean
 from selectenv.errors import WeightsFileError
@@ -44,7 +44,7 @@ class LearnedSelector(SelectorAgent):
     def __post_init__(self) -> None:
         """Read the weights."""
         self._parts, self.card = read_selector(selector_path(self.weights))
-        self._without = tuple(self.card["without"])
+        self._without, self._names = tuple(self.card["without"]), tuple(self.card["features"])
 
     def score_features(self, features: Float32Array) -> Float32Array:
         """Return the scores [n], computed without torch."""
@@ -98,10 +98,11 @@ def _read(path: str, _modified: int) -> tuple[dict[str, NDArray[Any]], dict[str,
         arrays, card = load_weights(path)
     except WeightsFileError as error:
         raise SavedAgentError(str(error)) from None
-    hidden = card.get("hidden")
-    if card.get("features") != list(NAMES) or not isinstance(hidden, int) or not isinstance(card.get("without"), list):
-        raise SavedAgentError(f"{path!r} is not a selector with the input features of this release")
-    sizes = ((hidden, len(NAMES)), (hidden, hidden), (hidden, 3 * hidden), (1, hidden))
+    hidden, names = card.get("hidden"), card.get("features")
+    known = isinstance(names, list) and names[:1] == ["seen"] and all(name in ALL_NAMES for name in names)
+    if names is None or not known or not isinstance(hidden, int) or not isinstance(card.get("without"), list):
+        raise SavedAgentError(f"{path!r} is not a selector with input features that this release knows")
+    sizes = ((hidden, len(names)), (hidden, hidden), (hidden, 3 * hidden), (1, hidden))
     wanted: dict[str, tuple[int, ...]] = {}
     for name, shape in zip(LAYERS, sizes, strict=True):
         wanted |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}

@@ -38,7 +38,9 @@ NAMES = (
     "states",
     "reward seen",
 )
-"""Names of the features of a state, in order; the last five describe the whole episode."""
+"""Names of the default features of a state, in order; the last five describe the whole episode."""
+ALL_NAMES = (*NAMES, "reward", "reward scale")
+"""Names of all features that a selector can use; it stores those it was trained with."""
 LARGE = 64
 """Larger worlds are encoded as having this many states, the largest number in training: networks do not extrapolate."""
 TERMINATION_FEATURES = ("termination", "nearness to termination", "out-degree")
@@ -85,7 +87,14 @@ def _structure_columns(dataset: OfflineDataset) -> dict[str, FloatArray]:
 
 
 def state_features(
-    obs: Observation, info: Info, structure: Structure, *, budget: int, adapted: bool, without: tuple[str, ...] = ()
+    obs: Observation,
+    info: Info,
+    structure: Structure,
+    *,
+    budget: int,
+    adapted: bool,
+    without: tuple[str, ...] = (),
+    names: tuple[str, ...] = NAMES,
 ) -> Float32Array:
     """Return the features of every state [n, features]; those named in ``without`` are 0.
 
@@ -96,6 +105,7 @@ def state_features(
         budget: number of labels of the episode.
         adapted: whether the learner follows the adapted rule.
         without: names of features to leave out.
+        names: names of the features to return, in order.
     """
     seen = structure.columns["seen"] > 0
 
@@ -122,8 +132,12 @@ def state_features(
         "states": np.log(min(count, LARGE)) / 5,
         "reward seen": float(np.any(value)),
     }
-    out = np.zeros((len(seen), len(NAMES)), np.float32)
-    for i, name in enumerate(NAMES):
+    if "reward" in names:
+        columns["reward"] = column("reward")
+    if "reward scale" in names:
+        columns["reward scale"] = float(feature(obs, "reward_scale")[0])
+    out = np.zeros((len(seen), len(names)), np.float32)
+    for i, name in enumerate(names):
         if name not in without:
             out[:, i] = columns[name]
     out[~seen] = 0

@@ -6,7 +6,7 @@ import os
 import zipfile
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from agents.errors import NotTrainedError, SavedAgentError
 from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import NAMES
 from agents.registry import register
-from agents.sb3.feature_wrapper import FeatureWrapper
+from agents.sb3.feature_wrapper import FeatureWrapper, RewardScales
 from selectenv.checks import (
     check_callable,
     check_flag,
@@ -27,6 +27,7 @@ from selectenv.checks import (
     shown,
 )
 from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
+from selectenv.evaluation.evaluator import Calls
 from selectenv.io.atomic import make_directory, whole_file
 from selectenv.streams import generator
 from selectenv.typing import Float32Array
@@ -115,15 +116,15 @@ class Sb3Agent(SelectorAgent):
             _check_callback(callback)
         played = self._played(env)
         counted = [selection_env(one).calls for one in played]
-        before = [(calls.asked + calls.scored, calls.computed) for calls in counted]
-        views = [FeatureWrapper(one, without=self.without, normalised=self.normalised) for one in played]
+        before = [replace(calls) for calls in counted]
+        scales = RewardScales() if self.normalised else None
+        views = [FeatureWrapper(one, without=self.without, scales=scales) for one in played]
         model = self._new_model(_vectorised(views), _own_seed(seed, "training"), tensorboard)
         model.learn(total, callback=callback)
         self._model, self._scorer = model, self._scorer_of(model)
         self._scorer.eval()
-        asked = sum(calls.asked + calls.scored - b[0] for calls, b in zip(counted, before, strict=True))
-        computed = sum(calls.computed - b[1] for calls, b in zip(counted, before, strict=True))
-        self.training_calls = self.training_calls[0] + asked, self.training_calls[1] + max(computed, 0)
+        spent = (calls - earlier for calls, earlier in zip(counted, before, strict=True))
+        self.training_calls = sum(spent, self.training_calls)
 
     def _played(self, env: gym.Env[Any, Any] | Sequence[gym.Env[Any, Any]]) -> list[gym.Env[Any, Any]]:
         """Return the environments to train in, after checking that they are compatible."""
@@ -219,7 +220,7 @@ class Sb3Agent(SelectorAgent):
             "without": list(self.without),
             "sb3": plain,
         }
-        return {"agent": self.name, "options": options, "calls": list(self.training_calls), "features": list(NAMES)}
+        return {"agent": self.name, "options": options, "calls": self.training_calls.to_dict(), "features": list(NAMES)}
 
 
 @register("maskable-ppo")
@@ -331,8 +332,7 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
             raise ValueError("it is a network with other input features")
         agent._scorer = scorer_from(weights, agent.hidden)
         agent._file = content
-        asked, computed = card["calls"]
-        agent.training_calls = int(asked), int(computed)
+        agent.training_calls = Calls.from_dict(card["calls"])
     except FileNotFoundError:
         raise SavedAgentError(f"there is no saved strategy {name!r}") from None
     except MissingExtraError:

@@ -15,7 +15,7 @@ from agents.search.sequential_greedy import SequentialGreedy
 from selectenv.checks import check_instance, check_int, check_name, check_path
 from selectenv.errors import JournalError, MissingExtraError, OptionError
 from selectenv.io.journal import open_journal
-from selectenv.learners.imputed_reward import imputed_reward
+from selectenv.options import DATASET_MINIMUM
 from selectenv.problem import SelectionProblem
 from selectenv.streams import seed_word
 from selectenv.typing import IntArray
@@ -166,7 +166,8 @@ def _settings_of(problem: SelectionProblem) -> dict[str, Any]:
     if found.get("rule") in ("uds", "adapted"):
         found["adapted"] = found.pop("rule") == "adapted"
     if "impute" in found:
-        found["impute"] = imputed_reward(found["impute"], problem.dataset, problem.dataset.all_rewards)
+        oracle = found["impute"] == DATASET_MINIMUM
+        found["impute"] = problem.dataset.smallest_reward if oracle else found["impute"]
     if "tolerance" in found:
         found["stop"] = found.pop("tolerance")
     return dict(sorted(found.items()))

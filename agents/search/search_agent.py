@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from abc import abstractmethod
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ from agents.errors import NotTrainedError, SavedAgentError
 from selectenv.checks import as_ints, check_instance, check_int, check_path, is_int, is_real
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import LabelError, OptionError
+from selectenv.evaluation.evaluator import Calls
 from selectenv.io.atomic import whole_file
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
 from selectenv.wrappers.batch_labels import selection_env
 
-FORMAT, VERSION = "selectenv-agent", 2
+FORMAT, VERSION = "selectenv-agent", 3
 
 
 class SearchTask:
@@ -38,10 +39,6 @@ class SearchTask:
         self.candidates: IntArray = np.flatnonzero(env.action_masks())
         self.budget = env.budget - env.labels_spent
         """Number of labels to choose."""
-        if self.budget > len(self.candidates):
-            raise OptionError(
-                f"the budget is {self.budget} labels, but only {len(self.candidates)} states can be labelled"
-            )
         # Raises now, rather than after the first round, if the evaluator is locked or missing.
         self.problem.performance_many(np.zeros((0, self.n_states), bool))
 
@@ -109,11 +106,11 @@ class SearchAgent(RankingAgent):
             PhaseError: the environment is in its test phase.
         """
         inner, seed = selection_env(env), check_int("seed", seed, 0)
-        before = inner.calls.asked, inner.calls.computed
+        before = replace(inner.calls)
         task = SearchTask(inner, seed)
         found = self.search(task)
         dataset = inner.problem.dataset
-        self.training_calls = inner.calls.asked - before[0], inner.calls.computed - before[1]
+        self.training_calls = inner.calls - before
         self._memory = {
             "format": FORMAT,
             "version": VERSION,
@@ -124,7 +121,7 @@ class SearchAgent(RankingAgent):
             "budget": task.budget,
             "ranking": dataset.ids[found.ranking].tolist(),
             "performance": found.performance,
-            "calls": list(self.training_calls),
+            "calls": self.training_calls.to_dict(),
             "notes": found.notes,
         }
         self.search_notes = found.notes
@@ -178,14 +175,21 @@ class SearchAgent(RankingAgent):
 
     def remember(self, memory: dict[str, Any]) -> None:
         """Restore the result of training from a saved strategy."""
-        asked, computed = memory["calls"]
-        self.training_calls = int(asked), int(computed)
+        self.training_calls = Calls.from_dict(memory["calls"])
         self._memory = memory
         self.search_notes = memory["notes"]
 
 
 def _digest(memory: dict[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(memory, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _are_calls(parts: Any) -> bool:
+    try:
+        Calls.from_dict(parts)
+    except OptionError:
+        return False
+    return True
 
 
 def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -209,16 +213,14 @@ def read_memory(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     if memory.pop("digest", None) != _digest(memory):
         raise SavedAgentError(f"{name!r} is damaged: its content does not match its digest; train and save again")
-    ranking, calls = memory.get("ranking"), memory.get("calls")
+    ranking = memory.get("ranking")
     valid = (
         isinstance(ranking, list)
         and all(is_int(state) or isinstance(state, str) for state in ranking)
         and len(set(ranking)) == len(ranking)
         and is_int(memory.get("budget"))
         and 1 <= memory["budget"] <= len(ranking)
-        and isinstance(calls, list)
-        and len(calls) == 2
-        and all(is_int(call) and call >= 0 for call in calls)
+        and _are_calls(memory.get("calls"))
         and isinstance(memory.get("options"), dict)
         and isinstance(memory.get("notes"), dict)
         and isinstance(memory.get("agent"), str)

@@ -48,8 +48,8 @@ class TensorBoardLog:
             metrics = {"performance": value, "gap": best_return(cell.world, learner, labels) - value}
             if np.isnan(metrics["gap"]):  # no best set is known in the games
                 del metrics["gap"]
-            if "asked" in record:
-                metrics["evaluator_calls"] = record["asked"]
+            if "cost" in record:
+                metrics["cost"] = record["cost"]
             log.scalars(labels, metrics)
         drawn = [record for record in result.records if {"ids", "first"} & record.keys() and "labels" in record]
         if drawn:

@@ -21,6 +21,8 @@ from selectenv.checks import (
     shown,
 )
 from selectenv.datasets.images import Images
+from selectenv.datasets.reward_summary import RewardSummary, summarise_rewards
+from selectenv.datasets.unique_transitions import UniqueTransitions
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
 from selectenv.kernels.tabular.model import Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
@@ -212,7 +214,7 @@ class OfflineDataset:
         return share
 
     @_shared_property
-    def unique_transitions(self) -> "UniqueTransitions":
+    def unique_transitions(self) -> UniqueTransitions:
         """The distinct transitions (state, action, next state) and their counts."""
         n, actions = self.n_states, self.n_actions
         key = (self.state.astype(np.int64) * actions + self.action) * (n + 1) + self.next_state + 1
@@ -351,9 +353,24 @@ class OfflineDataset:
         where = slice(first[states[0]], first[states[0] + 1])
         return transition[where], self._rewards_by_state[where].copy()
 
+    def reward_summary(self, rewards: FloatArray) -> RewardSummary:
+        """Return mean and range of the known ``rewards`` [size] of each state; that of `all_rewards` is cached.
+
+        Raises:
+            DatasetError: the rewards do not belong to this dataset.
+        """
+        if rewards is self.all_rewards:
+            return self._summary
+        return summarise_rewards(self, self._check_rewards(rewards))
+
+    @cached_property
+    def _summary(self) -> RewardSummary:
+        """The summary of `all_rewards`."""
+        return summarise_rewards(self, self.all_rewards)
+
     @cached_property
     def smallest_reward(self) -> float:
-        """The smallest reward in the data."""
+        """The smallest reward in the data, labelled or not."""
         return float(self._rewards().min())
 
     def reveal(self, labels: BoolArray) -> FloatArray:
@@ -444,42 +461,6 @@ class OfflineDataset:
         if self.hidden_reward is None:
             raise NoEvaluatorError("this dataset has no rewards to reveal: build it with `rewards=`")
         return self.hidden_reward
-
-
-@dataclass(frozen=True, eq=False)
-class UniqueTransitions:
-    """The distinct transitions (state, action, next state) of a dataset."""
-
-    index: Int32Array
-    """[size] which of them each transition is."""
-    state: IntArray
-    """[unique]"""
-    action: IntArray
-    """[unique]"""
-    next_state: IntArray
-    """[unique] -1 where there is none."""
-    count: IntArray
-    """[unique] how often each of them occurs."""
-
-    def mean_rewards(self, rewards: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the mean known reward [unique] and the number of known rewards [unique] of each.
-
-        The mean is free of summation error where all rewards of a transition are the same; it is 0 where none is known.
-
-        Args:
-            rewards: [size] rewards, NaN where unknown.
-        """
-        known = ~np.isnan(rewards)
-        index, count = self.index, self.count
-        if not known.all():
-            index, rewards = index[known], rewards[known]
-            count = np.bincount(index, minlength=len(self.count))
-        sample = np.zeros(len(count))
-        sample[index] = rewards
-        noisy = np.zeros(len(count), bool)
-        noisy[index[rewards != sample[index]]] = True
-        mean = np.bincount(index, rewards, len(count)) / np.maximum(count, 1)
-        return np.where(noisy, mean, sample), count.astype(np.float64)
 
 
 def ids_to_numbers(ids: NDArray[Any], column: NDArray[Any]) -> Int32Array:

@@ -1,24 +1,61 @@
 """The evaluator: policy -> expected return in the true world; it counts every call and can be locked."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import Any
 
 from selectenv.checks import check_flag, check_instance, check_int, check_real, shown
-from selectenv.errors import NoEvaluatorError, OptionTypeError, PhaseError, PolicyError
+from selectenv.errors import NoEvaluatorError, OptionError, OptionTypeError, PhaseError, PolicyError
 from selectenv.evaluation.engine import ReturnEngine
 from selectenv.policies import Policy, PolicyBatch, PolicyList
 from selectenv.typing import FloatArray
 
+PARTS = ("asked", "disclosed", "computed")
+
 
 @dataclass
 class Calls:
-    """Numbers of evaluations."""
+    """Numbers of performances that were looked at, whether computed or cached.
+
+    The `cost` of a strategy is the number of performances disclosed to it. The score of an episode that is being judged
+    and what a monitor looks at are counted apart.
+    """
 
     asked: int = 0
-    """Evaluations a strategy asked for, cached ones included: its cost."""
+    """Evaluations that a strategy asked for."""
+    disclosed: int = 0
+    """Performances paid as rewards: one per episode with final rewards, one per step with marginal rewards."""
     computed: int = 0
-    """Those that had to be computed."""
-    scored: int = 0
-    """Final scores of episodes and evaluations by a monitor, which are not counted as a cost of the strategy."""
+    """Those of `asked` and `disclosed` that had to be computed."""
+    uncounted: int = 0
+    """Final scores of judged episodes, and evaluations by monitors."""
+
+    @property
+    def cost(self) -> int:
+        """Number of performances disclosed to the strategy: those it asked for, and those paid as rewards."""
+        return self.asked + self.disclosed
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the parts of the cost, ready for JSON."""
+        return {name: getattr(self, name) for name in PARTS}
+
+    @classmethod
+    def from_dict(cls, parts: Any) -> "Calls":
+        """Return the counts that `to_dict` described.
+
+        Raises:
+            OptionError: they are something else.
+        """
+        if not isinstance(parts, dict) or set(parts) != set(PARTS):
+            raise OptionError(f"counts of calls must be a dict with {', '.join(PARTS)}, not {shown(parts)}")
+        return cls(**{name: check_int(name, parts[name], 0) for name in PARTS})
+
+    def __add__(self, other: "Calls") -> "Calls":
+        """Return the sum of two counts."""
+        return Calls(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __sub__(self, other: "Calls") -> "Calls":
+        """Return the calls that were made since an earlier count."""
+        return Calls(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 class Evaluator:
@@ -56,15 +93,18 @@ class Evaluator:
         """Number of evaluations that a strategy asked for."""
         return self.counts.asked
 
-    def ask(self, sets: int, computed: int) -> None:
-        """Count evaluations that a strategy asks for.
+    def count(self, *, asked: int = 0, disclosed: int = 0, computed: int = 0, uncounted: int = 0) -> None:
+        """Add to the counts.
 
         Raises:
             PhaseError: the evaluator is locked in the test phase.
         """
         self._check_unlocked()
-        self.counts.asked += check_int("sets", sets, 0)
-        self.counts.computed += check_int("computed", computed, 0)
+        counts = self.counts
+        counts.asked += check_int("asked", asked, 0)
+        counts.disclosed += check_int("disclosed", disclosed, 0)
+        counts.computed += check_int("computed", computed, 0)
+        counts.uncounted += check_int("uncounted", uncounted, 0)
 
     def evaluate(self, policy: Policy, discount: float | None = None) -> float:
         """Return the expected return of one policy; counts as one call.
@@ -78,7 +118,7 @@ class Evaluator:
         """
         used = self.discount if discount is None else check_real("discount", discount, "(0, 1]")
         value = float(self.returns(PolicyList([policy]), used)[0])
-        self.ask(1, 1)  # a call that raises is not counted
+        self.count(asked=1, computed=1)  # a call that raises is not counted
         return value
 
     def returns(self, policies: PolicyBatch, discount: float | None = None) -> FloatArray:

@@ -14,7 +14,7 @@ from selectenv.checks import check_name
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners.cloning import CloningLearner
-from selectenv.learners.imputed_reward import imputed_reward
+from selectenv.learners.imputed_reward import imputed_reward, oracle_of
 from selectenv.learners.network_learner import NetworkLearner, images_of
 from selectenv.learners.training_run import IqlRun
 from selectenv.policies import CloningPolicy, GreedyPolicy, LabelledPolicy, UniformPolicy, ValuedPolicy
@@ -36,11 +36,16 @@ class IqlLearner(NetworkLearner):
     """"uds" or "adapted"."""
     gamma: float = 0.99
     impute: float | str = 0.0
-    """UDS: the reward of unlabelled transitions, or "min"; see `imputed_reward`."""
+    """UDS: the reward of unlabelled transitions, "min" or "dataset-min"; see `imputed_rewards`."""
 
     def __post_init__(self) -> None:
         """Reject other rules."""
         check_name("rule", self.rule, RULES)
+
+    @property
+    def oracle(self) -> str:
+        """What the learner knows beyond the rewards that labels reveal, if anything."""
+        return oracle_of(self.impute)
 
     @property
     def only_rewards_matter(self) -> bool:
@@ -58,7 +63,7 @@ class IqlLearner(NetworkLearner):
         if self.rule == "adapted":
             return labels
         telling = np.zeros(dataset.n_states, bool)
-        different = ~np.isnan(rewards) & (rewards != imputed_reward(self.impute, dataset, rewards))
+        different = ~np.isnan(rewards) & (rewards != imputed_reward(self.impute, dataset, rewards, labels))
         telling[dataset.state[different]] = True
         return labels & telling
 
@@ -82,7 +87,7 @@ class IqlLearner(NetworkLearner):
         self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray
     ) -> tuple[Transitions, IntArray]:
         """Return the data as the rule sees them, and the transitions to learn from."""
-        impute = imputed_reward(self.impute, dataset, rewards)
+        impute = imputed_reward(self.impute, dataset, rewards, labels)
         known = labels[dataset.state] & ~np.isnan(rewards)
         reward = np.where(known, rewards, impute)
         following = dataset.next_state

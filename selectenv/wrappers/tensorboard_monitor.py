@@ -23,10 +23,10 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
     """Wrapper that logs every episode to TensorBoard, and some episodes in detail.
 
     By episode number: `episode/performance`, `episode/gap` (the performance with all states labelled, minus that of the
-    episode), `episode/evaluator_calls` (since the previous episode, so that a search counts towards the episode that
-    follows it), `episode/wasted`, `episode/labels`, and a histogram of the labelled `states`. Every ``detail_every``
-    episodes also, by number of labels and as a separate run, `by_labels/performance` and `by_labels/gap`, and the
-    `selection` as an image. Evaluations by the monitor are not counted as evaluator calls.
+    episode), `episode/cost` (performances disclosed to the strategy since the previous episode, so that a search counts
+    towards the episode that follows it), `episode/wasted`, `episode/labels`, and a histogram of the labelled `states`.
+    Every ``detail_every`` episodes also, by number of labels and as a separate run, `by_labels/performance` and
+    `by_labels/gap`, and the `selection` as an image. What the monitor evaluates is not a cost of the strategy.
 
     Each environment writes to its own directory, ``logdir``/env-0, ``logdir``/env-1, ..., so that several environments
     can share a ``logdir``, for example in the vectorised environments of Stable-Baselines3, in one process or several.
@@ -52,7 +52,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         """Directory that this environment writes to."""
         self._log = EventLog(self.folder)
         self._episode = 0
-        self._asked = self._selection.calls.asked
+        self._cost = self._selection.calls.cost
         self._curve: EventLog | None = None
         self._closed = False
 
@@ -94,7 +94,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         """Return performance and gap of the current labels; empty if the problem has no evaluator."""
         if not self._selection.problem.has_performance:
             return {}
-        problem = self._selection.problem.with_calls()  # evaluations by the monitor are not counted
+        problem = self._selection.problem
         value = problem.score(self._selection.labelled_at > 0)
         return {f"{group}/performance": value, f"{group}/gap": problem.score(problem.dataset.labelable) - value}
 
@@ -102,11 +102,11 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         env = self._selection
         metrics = self._metrics("episode")
         metrics |= {
-            "episode/evaluator_calls": env.calls.asked - self._asked,
+            "episode/cost": env.calls.cost - self._cost,
             "episode/wasted": self._wasted,
             "episode/labels": len(env.labels),
         }
-        self._asked = env.calls.asked
+        self._cost = env.calls.cost
         self._log.scalars(self._episode, metrics)
         self._log.histogram(self._episode, "states", env.labels)
         if self._curve is not None:

@@ -10,7 +10,7 @@ import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
 from agents.search.search_agent import _digest
-from selectenv.errors import LabelError, NoRewardsWarning, OptionError, PhaseError, UnknownNameError
+from selectenv.errors import BudgetWarning, LabelError, NoRewardsWarning, OptionError, PhaseError, UnknownNameError
 from selectenv.wrappers import BatchLabels, OneShot
 
 TINY_PPO = {"steps": 16, "n_envs": 1, "hidden": 4, "sb3": {"n_steps": 8, "batch_size": 8, "n_epochs": 1}}
@@ -43,9 +43,8 @@ def test_every_strategy_plays_every_world(name, world):
     assert episode.labels.tolist() == again.labels.tolist()
     assert episode.ids.tolist() == env.unwrapped.problem.states[episode.labels].tolist()
     assert episode.performance == env.unwrapped.problem.score(episode.labels)
-    assert episode.asked >= episode.computed >= 0
-    if agent.taxonomy.evaluator == "never":
-        assert episode.asked == 0
+    assert episode.cost >= episode.computed >= 0
+    assert (episode.cost == 0) == (agent.taxonomy.evaluator == "never")
 
 
 @pytest.mark.parametrize("name", agents.AGENTS)
@@ -92,7 +91,7 @@ def test_saved_strategies_play_on_other_data(name, tmp_path):
     episode = agents.play(test, loaded)
     assert episode.agent == name
     assert episode.ids.tolist() == agent.memory["ranking"][:3]
-    assert episode.asked == agent.training_calls[0]
+    assert episode.asked == agent.training_calls.cost
     assert episode.replaced == []
 
 
@@ -196,9 +195,10 @@ def test_presets_can_be_overridden():
 
 
 def test_more_labels_than_states_seen():
-    env = gym.make(selectenv.env_id("Graph"), budget=15, expert_share=1.0, dataset_size=500)
-    with pytest.raises(OptionError, match=r"only \d+ states of the data can be labelled"):
-        agents.play(env, agents.make("uniform"))
+    with pytest.warns(BudgetWarning, match="the budget of 15 labels is reduced to"):
+        env = gym.make(selectenv.env_id("Graph"), budget=15, expert_share=1.0, dataset_size=500)
+    labels = agents.play(env, agents.make("uniform")).labels
+    assert sorted(labels) == np.flatnonzero(env.unwrapped.problem.dataset.labelable).tolist()
 
 
 def test_data_without_a_world_can_be_played():

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 import agents
+from agents.base import Taxonomy
 from agents.registry import AGENTS
 from agents.sb3.sb3_agents import Sb3Agent
 from selectenv.checks import is_int
+from selectenv.evaluation import Calls
 from selectenv.wrappers import BatchLabels, OneShot, TensorBoardMonitor
 from tests.odd_arguments import small_objects as small
 from tests.odd_arguments.judge import Call
@@ -139,7 +141,14 @@ AGENT_CALLS = [
     Call(
         "agents.Episode",
         agents.Episode,
-        constants(agent="odd", labels=np.arange(2), ids=np.arange(2), performance=1.0, asked=0, computed=0),
+        constants(
+            agent="odd",
+            labels=np.arange(2),
+            ids=np.arange(2),
+            performance=1.0,
+            calls=Calls(),
+            taxonomy=Taxonomy("open", "none", "never"),
+        ),
     ),
     Call("SearchTask", search_task, {"env": small.env, "seed": lambda: 0, "sets": lambda: np.array([[0, 1]])}),
     Call("AGENTS", look_up, {"name": lambda: "guided"}),

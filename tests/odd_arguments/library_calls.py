@@ -459,8 +459,8 @@ POLICIES = [
         fixed={"evaluator": lambda: small.problem().evaluator},
     ),
     Call("Evaluator", evaluator, {"engine": exact_returns, **constants(discount=1.0, counts=None, locked=False)}),
-    Call("evaluator.ask", Evaluator(None).ask, constants(sets=1, computed=1)),
-    Call("Calls", Calls, constants(asked=0, computed=0, scored=0)),
+    Call("evaluator.count", Evaluator(None).count, constants(asked=1, disclosed=1, computed=1, uncounted=0)),
+    Call("Calls", Calls, constants(asked=0, disclosed=0, computed=0, uncounted=0)),
     Call(
         "evaluator.returns",
         returns,

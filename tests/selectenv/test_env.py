@@ -17,6 +17,7 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 import selectenv
 from selectenv.budget import number_of_labels
 from selectenv.errors import ActionError, BudgetError, EpisodeError, NoEvaluatorError, OptionError, PhaseError
+from selectenv.evaluation.evaluator import Calls
 from selectenv.observation import on_policy_visitation
 from selectenv.policies import PolicyList
 from tests.selectenv import twins
@@ -101,12 +102,11 @@ def test_return_is_the_performance_of_the_labels(name, mode, budget, initial, le
     assert sorted(env.unwrapped.labels) == sorted(labels)
 
 
-def test_evaluator_is_asked_only_as_often_as_the_mode_needs():
-    for mode, asked in (("final", 0), ("marginal", 3)):
+def test_the_mode_decides_how_many_performances_are_disclosed():
+    for mode, disclosed, computed in (("final", 1, 1), ("marginal", 5, 4)):
         env = make(budget=5, reward_mode=mode)
-        play(env, [3, 3, 9, 15, 20])  # one wasted: its value is known
-        calls = env.unwrapped.calls
-        assert (calls.asked, calls.scored) == (asked, 1)
+        play(env, [3, 3, 9, 15, 20])  # the second label is wasted: its performance is cached
+        assert env.unwrapped.calls == Calls(0, disclosed, computed, 0)
 
 
 def test_counts_are_per_environment_and_survive_resets():
@@ -117,7 +117,7 @@ def test_counts_are_per_environment_and_survive_resets():
     one.problem.performance([0])
     one.reset()
     one.problem.performance([0])
-    assert (one.problem.evaluator.calls, one.calls.computed, two.calls.asked) == (2, 1, 0)
+    assert (one.problem.evaluator.calls, one.calls.computed, two.calls.asked) == (2, 2, 0)
     assert problem.evaluator.calls == 0
 
 

@@ -218,8 +218,15 @@ def test_discounted_evaluation():
 
 
 def test_imputation_and_unseen_actions():
-    lowest = selectenv.make_problem("CliffWalk", impute="min")
-    assert imputed_reward(lowest.learner.impute, lowest.dataset, lowest.dataset.all_rewards) == -100.0
+    data = selectenv.make_problem("CliffWalk").dataset
+    nothing, cliff = np.zeros(data.n_states, bool), data.labelable
+    for impute, labels, reward in (
+        ("min", nothing, 0.0),
+        ("min", cliff, -100.0),
+        ("dataset-min", nothing, -100.0),
+        (3, cliff, 3.0),
+    ):
+        assert imputed_reward(impute, data, data.all_rewards, labels) == reward
     zero, exclude = (
         selectenv.make_problem("Graph", expert_share=1.0, dataset_size=500, unseen=unseen)
         for unseen in ("zero", "exclude")
@@ -244,7 +251,7 @@ def test_counting():
     problem.performance_many(np.zeros((7, 15), bool))
     problem.score([1])
     counts = problem.evaluator.counts
-    assert (problem.evaluator.calls, counts.asked, counts.computed, counts.scored) == (9, 9, 8, 1)
+    assert (problem.evaluator.calls, counts.asked, counts.computed, counts.uncounted) == (9, 9, 8, 1)
     other = problem.with_calls()
     other.performance([0])
     assert (other.evaluator.calls, other.evaluator.counts.computed, problem.evaluator.calls) == (1, 0, 9)

@@ -52,20 +52,20 @@ def run_cell(cell: Cell) -> list[Record]:
     share = cell.settings["share"]
     labels = number_of_labels(share, task.n_states) if share else int(rewarding_states(task.dataset).sum())
     if cell.strategy == "full labels":
-        chosen, asked = task.dataset.labelable.nonzero()[0], 0
+        chosen, cost = task.dataset.labelable.nonzero()[0], 0
     else:
         env = RewardSelectionEnv(task, labels, labels_per_refit=GAME_DEFAULTS.labels_per_refit)
         agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
         agent.train(env, cell.seed)
         episode = agents.play(env, agent, cell.seed)
-        chosen, asked = episode.labels, episode.asked
+        chosen, cost = episode.labels, episode.cost
     return [
         {
             "labels": percent(share) if share else "",
             "share": share or len(chosen) / task.n_states,
             "return": task.score(chosen),
             "fresh": fresh.score(chosen),
-            "asked": asked,
+            "cost": cost,
             "size": len(chosen),
             "states": task.n_states,
             "first": task.states[chosen[:FIRST]].tolist(),

@@ -52,7 +52,7 @@ def points(results: list[Result]) -> dict[tuple[str, str, int], list[Record]]:
     for result in results:
         for record in result.records:
             if record.get("labels") in (percent(SHARE), "") and "return" in record:
-                key = result.cell.settings["variant"], result.cell.strategy, int(record.get("asked", 0))
+                key = result.cell.settings["variant"], result.cell.strategy, int(record.get("cost", 0))
                 found.setdefault(key, []).append(record)
     return found
 

@@ -128,7 +128,7 @@ def _run_open_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
     env = RewardSelectionEnv(chooser, labels, labels_per_refit=refit)
     agent.train(env, cell.seed)
     episode = agents.play(env, agent, cell.seed)
-    return [{**_record(task, episode.labels, percent(share)), "asked": episode.asked}]
+    return [{**_record(task, episode.labels, percent(share)), "cost": episode.cost}]
 
 
 def _run_closed_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
@@ -155,7 +155,7 @@ def _run_best_of(cell: Cell, task: SelectionProblem) -> list[Record]:
     for calls in (2**k for k in range(1, len(sets).bit_length()) if 2**k <= len(sets)):
         best = int(returns[:calls].argmax())
         lasting = float(np.mean(fresh.returns(task.learn(sets[best]).batch)))
-        records.append({**_record(task, sets[best], percent(share)), "asked": calls, "fresh": lasting})
+        records.append({**_record(task, sets[best], percent(share)), "cost": calls, "fresh": lasting})
     return records
 
 

@@ -68,7 +68,7 @@ def _runs(results: list[Result]) -> Runs:
         for record in result.records:
             for world in _places(result, record):
                 place = learner, world, result.cell.strategy, record["labels"]
-                for metric in ("train", "test", "anew", "return", "asked"):
+                for metric in ("train", "test", "anew", "return", "cost"):
                     if metric in record:
                         gathered[place, metric][result.cell.seed].append(record[metric])
     found: Runs = defaultdict(dict)
@@ -86,7 +86,7 @@ def rows(results: list[Result]) -> list[Row]:
             found.append(Row(world, ALL, strategy, GAP, summarise(values), None, setting=learner))
     for (learner, world, strategy, labels), metrics in runs.items():
         for metric, returns in metrics.items():
-            if metric == "asked":
+            if metric == "cost":
                 continue
             baseline = runs.get((learner, world, "uniform", labels), {}).get(metric)
             ours = np.array(returns, float)
@@ -172,7 +172,7 @@ def cost_figure(runs: Runs) -> Any:
             if world != SIX:
                 continue
             calls = [
-                np.mean(f["asked"])
+                np.mean(f["cost"])
                 for (mine, w, s, _), f in runs.items()
                 if (mine, s) == (learner, strategy) and w in WORLDS
             ]

@@ -107,10 +107,10 @@ def _run_published(cell: Cell) -> list[Record]:
         "labels": budget,
         "train": episode.performance,
         "test": float(np.mean([test.score(test.actions(episode.ids)) for test in tests])),
-        "asked": episode.asked,
+        "cost": episode.cost,
         "ids": episode.ids.tolist(),
     }
-    if not episode.asked:  # without evaluator calls, labels can be chosen on every dataset
+    if not episode.cost:  # without evaluator calls, labels can be chosen on every dataset
         again = [_play(t, min(budget, int(t.dataset.labelable.sum())), _agent(cell), cell.seed) for t in tests]
         record["anew"] = float(np.mean([other.performance for other in again if other.performance is not None]))
     return [record]
@@ -132,7 +132,7 @@ def _run_random(cell: Cell) -> list[Record]:
                 "labels": percent(share),
                 "kind": kind,
                 "states": task.budget_states,
-                "asked": episode.asked,
+                "cost": episode.cost,
                 "return": ((episode.performance or 0.0) - low) / span,
             }
         )
@@ -147,7 +147,7 @@ def _run_game(cell: Cell) -> list[Record]:
         budget = number_of_labels(share, task.n_states)
         agent = _agent(cell, **GAME_OPTIONS.get(cell.strategy, {}))
         episode = _play(task, budget, agent, cell.seed, labels_per_refit=GAME_DEFAULTS.labels_per_refit)
-        found.append({"labels": percent(share), "return": fresh.score(episode.labels), "asked": episode.asked})
+        found.append({"labels": percent(share), "return": fresh.score(episode.labels), "cost": episode.cost})
     return found
 
 

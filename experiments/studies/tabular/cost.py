@@ -47,7 +47,7 @@ def run_cell(cell: Cell) -> list[Record]:
     except SearchLimitError:
         return [{"labels": env.budget, "note": NOT_ENUMERATED}]
     episode = agents.play(env, agent, cell.seed)
-    return [{"labels": env.budget, "return": episode.performance, "asked": episode.asked, "ids": episode.ids.tolist()}]
+    return [{"labels": env.budget, "return": episode.performance, "cost": episode.cost, "ids": episode.ids.tolist()}]
 
 
 def _grouped(results: list[Result]) -> dict[tuple[str, str, int], list[Record]]:
@@ -67,7 +67,7 @@ def rows(results: list[Result]) -> list[Row]:
             found.append(Row(world, labels, strategy, "return", None, None, note=NOT_ENUMERATED))
             continue
         summary = summarise(np.array([record["return"] for record in runs]))
-        asked = f"{np.mean([record['asked'] for record in runs]):,.0f} calls"
+        asked = f"{np.mean([record['cost'] for record in runs]):,.0f} calls"
         found.append(
             Row(
                 world,
@@ -91,7 +91,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
             runs = [record for record in records if "return" in record]
             if place != world or not runs:
                 continue
-            calls = np.mean([record["asked"] for record in runs])
+            calls = np.mean([record["cost"] for record in runs])
             earned = np.mean([record["return"] for record in runs])
             axes.scatter(calls, earned, s=18)
             axes.annotate(strategy, (calls, earned), fontsize=6, xytext=(2, 2), textcoords="offset points")

@@ -68,7 +68,7 @@ def run_trained(cell: Cell) -> list[Record]:
         "train": episode.performance,
         "test": [test.score(test.actions(episode.ids)) for test in tests],
         "ids": episode.ids.tolist(),
-        "asked": episode.asked,
+        "cost": episode.cost,
     }
     if cell.seed == 0:  # the noise of one run is representative
         record["noise"] = noise(cell.world, task.learn(episode.labels).policy)

@@ -12,7 +12,8 @@ from scipy.sparse.linalg import splu
 from selectenv.kernels.tabular.components import SOLVED, UNSOLVED, best_choices, push_visits, solve_components
 from selectenv.kernels.tabular.model import ELIMINATION_LIMIT, Model
 from selectenv.kernels.tabular.occupancy import eliminated_visits
-from selectenv.kernels.tabular.solve import IMPROVEMENTS, SWITCH_GAIN, greedy, learn_blocks, reward_scale, tie_tolerance
+from selectenv.kernels.tabular.solve import IMPROVEMENTS, greedy, learn_blocks
+from selectenv.kernels.tabular.tolerances import SWITCH_GAIN, fill_scales, fill_ties
 from selectenv.kernels.threads import SLICE_COST, check_stopped
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
@@ -39,17 +40,18 @@ def learn_one(
     if in_lanes(model):
         learn_blocks(model, label[None], gamma, impute, labelled_only, behaviour, values[None], q[None], policy[None])
     else:
-        tie = tie_tolerance(model, gamma, impute)
-        enough = 0.1 * tie * (1.0 - gamma)  # a change of c leaves an error of at most c gamma / (1 - gamma)
+        labels, scale, tie = label[:, None].astype(np.float64), np.empty(1), np.empty(1)
+        fill_scales(model, labels, impute, scale)
+        fill_ties(scale, gamma, tie)
+        enough = 0.1 * float(tie[0]) * (1.0 - gamma)  # a change of c leaves an error of at most c gamma / (1 - gamma)
         rule, at, result = (label, gamma, impute, labelled_only), np.zeros(2, np.int64), UNSOLVED
         while result != SOLVED:
             check_stopped()
             result = solve_components(model, *rule, enough, SWEEPS, _updates_per_slice(model), at, values[:, 0])
             if result == UNSOLVED:
                 members = model.order[model.component[at[0]] : model.component[at[0] + 1]]
-                _iterate_policies(model, *rule, members, values)
+                _iterate_policies(model, *rule, SWITCH_GAIN * float(scale[0]), members, values)
                 at[:] = at[0] + 1, 0
-        labels = label[:, None].astype(np.float64)
         greedy(model, labels, gamma, impute, labelled_only, tie, behaviour, values, q, policy, np.empty((3, 1)))
     return values[:, 0], q[:, :, 0], policy[:, :, 0]
 
@@ -65,6 +67,7 @@ def _iterate_policies(
     gamma: float,
     impute: float,
     labelled_only: bool,
+    gain: float,
     members: Int32Array,
     values: FloatArray,
 ) -> None:
@@ -74,7 +77,6 @@ def _iterate_policies(
     place = np.full(model.n_states, -1)
     place[members] = np.arange(len(members))
     choices = model.first_choice[members]
-    gain = SWITCH_GAIN * reward_scale(model, impute)
     for i in range(IMPROVEMENTS):
         margin = 0.0 if i == 0 else gain
         if not best_choices(model, members, label, gamma, impute, values[:, 0], margin, choices) and i > 0:

@@ -16,36 +16,16 @@ import numpy as np
 
 from selectenv.kernels.compiled import inlined, kernel
 from selectenv.kernels.tabular.model import Model
+from selectenv.kernels.tabular.tolerances import SWITCH_GAIN, fill_scales, fill_ties
 from selectenv.kernels.threads import slices
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
 LANES = 128
 """Most label sets that are solved together: the fastest of 16 to 128, where the cost of short loops has vanished."""
-TIE = 1e-8
-"""Actions within this of the best are equally good."""
 WARM_SWEEPS = 16
 """Sweeps before policy iteration takes over."""
-SWITCH_GAIN = 1e-11
-"""Policy iteration changes an action only for a larger gain, so that rounding does not make it cycle."""
 IMPROVEMENTS = 1000
 """Maximum number of improvements of policy iteration; only rounding, with gamma close to 1, can reach it."""
-
-
-@inlined
-def reward_scale(model: Model, impute: float) -> float:
-    """Return the largest magnitude of a reward, at least 1."""
-    scale = 1.0 if abs(impute) < 1.0 else abs(impute)
-    for choice in range(len(model.reward)):
-        size = abs(model.reward[choice])
-        scale = size if size > scale else scale
-    return scale
-
-
-@inlined
-def tie_tolerance(model: Model, gamma: float, impute: float) -> float:
-    """Return how close to the best an action must be: `TIE`, or more if large rewards make rounding errors larger."""
-    rounding = 1e-13 * reward_scale(model, impute) / (1.0 - gamma + 1e-6)
-    return rounding if rounding > TIE else TIE
 
 
 @inlined
@@ -117,11 +97,11 @@ def improve(
     gamma: float,
     impute: float,
     values: FloatArray,
-    margin: float,
+    margins: FloatArray,
     policy: Int32Array,
     scratch: FloatArray,
 ) -> bool:
-    """Switch to better choices where they gain more than ``margin``; return whether any choice changed."""
+    """Switch to choices that gain more than ``margins`` [lanes]; return whether any choice changed."""
     q = scratch[0]
     best = scratch[1]
     switched = False
@@ -136,7 +116,7 @@ def improve(
                 choice_values(model, choice, label, gamma, impute, values, q)
                 if turn == 0:
                     for w in range(len(q)):
-                        best[w] = q[w] + margin if current[w] == choice else best[w]
+                        best[w] = q[w] + margins[w] if current[w] == choice else best[w]
                 else:
                     for w in range(len(q)):
                         if q[w] > best[w]:
@@ -224,23 +204,28 @@ def solve(
     gamma: float,
     impute: float,
     labelled_only: bool,
-    gain: float,
+    scales: FloatArray,
     values: FloatArray,
     policy: Int32Array,
     place: Int32Array,
     matrix: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Write the optimal values [n, lanes] for ``labels`` (1.0 or 0.0, [n, lanes]) into ``values``."""
+    """Write the optimal values [n, lanes] for ``labels`` (1.0 or 0.0, [n, lanes]) into ``values``.
+
+    ``scales`` [lanes] are those of `fill_scales`.
+    """
     values[:] = 0.0
     for i in range(WARM_SWEEPS):
         if sweep(model, labels, gamma, impute, labelled_only, i % 2 == 1, values, scratch) == 0.0:
             return
     for s in range(len(place)):
         policy[s] = model.first_choice[s]
+    margins = scratch[2]
     for i in range(IMPROVEMENTS):
-        margin = 0.0 if i == 0 else gain
-        if not improve(model, labels, gamma, impute, values, margin, policy, scratch) and i > 0:
+        for w in range(len(scales)):
+            margins[w] = 0.0 if i == 0 else SWITCH_GAIN * scales[w]
+        if not improve(model, labels, gamma, impute, values, margins, policy, scratch) and i > 0:
             break
         evaluate(model, labels, gamma, impute, labelled_only, policy, place, matrix, values)
 
@@ -253,7 +238,7 @@ def act_greedily(
     gamma: float,
     impute: float,
     labelled_only: bool,
-    tie: float,
+    ties: FloatArray,
     behaviour: FloatArray,
     values: FloatArray,
     q: FloatArray,
@@ -291,7 +276,7 @@ def act_greedily(
             action_q = q[model.action[choice]]
             share = policy[model.action[choice]]
             for w in range(lanes):
-                share[w] = 1.0 if action_q[w] >= best[w] - tie else 0.0
+                share[w] = 1.0 if action_q[w] >= best[w] - ties[w] else 0.0
                 count[w] += share[w]
         for w in range(lanes):
             count[w] = 1.0 / count[w]
@@ -310,7 +295,7 @@ def greedy(
     gamma: float,
     impute: float,
     labelled_only: bool,
-    tie: float,
+    ties: FloatArray,
     behaviour: FloatArray,
     values: FloatArray,
     q: FloatArray,
@@ -329,7 +314,7 @@ def greedy(
             gamma,
             impute,
             labelled_only,
-            tie,
+            ties,
             behaviour[s],
             values,
             q[s],
@@ -364,11 +349,13 @@ def learn_acyclic(
     """Learn in a model without cycles: each state once, successors first; see `learn_blocks` for the arguments."""
     blocks, n, _, lanes = policies.shape
     labels = np.empty((n, lanes))
-    scratch = np.empty((2, lanes))
+    scratch = np.empty((4, lanes))
     best = scratch[0]
-    tie = tie_tolerance(model, gamma, impute)
+    ties = scratch[2]
     for block in range(blocks):
         fill_labels(masks, block * lanes, labels)
+        fill_scales(model, labels, impute, scratch[3])
+        fill_ties(scratch[3], gamma, ties)
         block_values = values[block if len(values) > 1 else 0]
         block_q = q[block if len(q) > 1 else 0]
         policy = policies[block]
@@ -381,7 +368,7 @@ def learn_acyclic(
                 gamma,
                 impute,
                 labelled_only,
-                tie,
+                ties,
                 behaviour[s],
                 block_values,
                 block_q[s],
@@ -415,20 +402,22 @@ def learn_cyclic(
     place = np.empty(n, np.int32)
     for i in range(n):
         place[model.order[i]] = i
-    tie = tie_tolerance(model, gamma, impute)
-    gain = SWITCH_GAIN * reward_scale(model, impute)
+    scales = np.empty(lanes)
+    ties = np.empty(lanes)
     for block in range(blocks):
         fill_labels(masks, block * lanes, labels)
+        fill_scales(model, labels, impute, scales)
+        fill_ties(scales, gamma, ties)
         block_values = values[block if len(values) > 1 else 0]
         block_q = q[block if len(q) > 1 else 0]
-        solve(model, labels, gamma, impute, labelled_only, gain, block_values, choices, place, matrix, scratch)
+        solve(model, labels, gamma, impute, labelled_only, scales, block_values, choices, place, matrix, scratch)
         greedy(
             model,
             labels,
             gamma,
             impute,
             labelled_only,
-            tie,
+            ties,
             behaviour,
             block_values,
             block_q,

@@ -17,7 +17,7 @@ from selectenv.kernels.tabular.model import Model
 from selectenv.kernels.tabular.single import in_lanes, learn_one
 from selectenv.kernels.tabular.solve import LANES, learn_blocks
 from selectenv.learners.base import FitResult, TableFit
-from selectenv.learners.imputed_reward import imputed_reward
+from selectenv.learners.imputed_reward import imputed_reward, imputed_rewards, oracle_of
 from selectenv.policies import TablePolicies
 from selectenv.typing import BoolArray, FloatArray
 
@@ -33,7 +33,7 @@ class ExactLearner:
     """"uds" or "adapted"."""
     gamma: float = 0.99
     impute: float | str = 0.0
-    """UDS: the reward of unlabelled transitions, or "min"; see `imputed_reward`."""
+    """UDS: the reward of unlabelled transitions, "min" or "dataset-min"; see `imputed_rewards`."""
     exclude_unseen: bool = False
     """Whether actions that the data never took are left out instead of being valued at 0."""
 
@@ -43,6 +43,11 @@ class ExactLearner:
         return LANES * (sets // LANES) if sets >= LANES else max(2, sets)
 
     @property
+    def oracle(self) -> str:
+        """What the learner knows beyond the rewards that labels reveal, if anything."""
+        return oracle_of(self.impute)
+
+    @property
     def only_rewards_matter(self) -> bool:
         """Whether labelling a state all of whose rewards are 0 changes nothing."""
         return self.rule == "uds" and self.impute == 0
@@ -50,13 +55,26 @@ class ExactLearner:
     def fit(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None = None) -> FitResult:
         """Learn from one label set; see `Learner.fit`."""
         known = dataset.states_with_rewards(rewards) if labels is None else labels
-        model, rule = self._model_and_rule(dataset, rewards)
+        model, rule = self._model_and_rule(dataset, rewards, imputed_reward(self.impute, dataset, rewards, known))
         values, q, policy = learn_one(model, known, *rule)
         return TableFit(policy, q, values, dataset)
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> TablePolicies:
         """Learn one policy per label set [sets, n], many at a time."""
-        model, rule = self._model_and_rule(dataset, rewards)
+        imputed = imputed_rewards(self.impute, dataset, rewards, masks)
+        distinct = np.unique(imputed)
+        if len(distinct) == 1:
+            return self._fit_many(dataset, rewards, masks, float(distinct[0]))
+        tables = np.empty((len(masks), dataset.n_states, dataset.n_actions, 1))
+        for impute in distinct:
+            where = np.flatnonzero(imputed == impute)
+            found = self._fit_many(dataset, rewards, masks[where], float(impute)).blocks
+            tables[where, ..., 0] = np.moveaxis(found, 3, 1).reshape(-1, *tables.shape[1:3])[: len(where)]
+        return TablePolicies(tables, len(masks))
+
+    def _fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray, impute: float) -> TablePolicies:
+        """Learn one policy per label set [sets, n], all with the same imputed reward."""
+        model, rule = self._model_and_rule(dataset, rewards, impute)
         if not in_lanes(model):
             policies = np.stack([learn_one(model, mask, *rule)[2] for mask in masks])[..., None]
             return TablePolicies(policies, len(masks))
@@ -68,9 +86,8 @@ class ExactLearner:
         return TablePolicies(policies, len(masks))
 
     def _model_and_rule(
-        self, dataset: OfflineDataset, rewards: FloatArray
+        self, dataset: OfflineDataset, rewards: FloatArray, impute: float
     ) -> tuple[Model, tuple[float, float, bool, FloatArray]]:
         """Return the empirical model, and the arguments of the solvers that describe the rule."""
-        impute = imputed_reward(self.impute, dataset, rewards)
         model = dataset.empirical_model(rewards, exclude_unseen=self.exclude_unseen, unknown=impute)
         return model, (self.gamma, impute, self.rule == "adapted", dataset.action_frequencies)

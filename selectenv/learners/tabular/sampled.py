@@ -8,7 +8,7 @@ import numpy as np
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.tabular.qlearning import learn_sets
 from selectenv.learners.base import FitResult, TableFit
-from selectenv.learners.imputed_reward import imputed_reward
+from selectenv.learners.imputed_reward import imputed_rewards, oracle_of
 from selectenv.policies import TablePolicies
 from selectenv.streams import seed_word
 from selectenv.typing import BoolArray, FloatArray, Int32Array
@@ -33,7 +33,7 @@ class SampledLearner:
     """"uds" or "adapted"."""
     gamma: float = 0.99
     impute: float | str = 0.0
-    """UDS: the reward of unlabelled transitions, or "min"; see `imputed_reward`."""
+    """UDS: the reward of unlabelled transitions, "min" or "dataset-min"; see `imputed_rewards`."""
     exclude_unseen: bool = False
     """Whether actions that the data never took are left out instead of being valued at 0."""
     seed: int = 0
@@ -47,6 +47,11 @@ class SampledLearner:
     def chunk_size(self, dataset: OfflineDataset) -> int:
         """Return a few label sets: one takes milliseconds."""
         return 4
+
+    @property
+    def oracle(self) -> str:
+        """What the learner knows beyond the rewards that labels reveal, if anything."""
+        return oracle_of(self.impute)
 
     @property
     def only_rewards_matter(self) -> bool:
@@ -70,28 +75,32 @@ class SampledLearner:
         self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray
     ) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Return action values and policies [sets, n, actions], and which actions [n, actions] are excluded."""
-        impute = imputed_reward(self.impute, dataset, rewards)
-        samples = self._samples(dataset, rewards, impute)
+        unique = dataset.unique_transitions
         seen = np.zeros((dataset.n_states, dataset.n_actions), bool)
-        seen[samples.state, samples.action] = True
+        seen[unique.state, unique.action] = True
         excluded = ~seen if self.exclude_unseen else np.zeros_like(seen)
         q = np.empty((len(masks), dataset.n_states, dataset.n_actions))
         policies = np.empty_like(q)
-        learn_sets(
-            np.ascontiguousarray(masks),
-            *samples,
-            impute,
-            self.rule == "adapted",
-            excluded,
-            self.gamma,
-            self.step_size,
-            self.passes,
-            self.tolerance,
-            seed_word(self.seed, "learner"),
-            dataset.action_frequencies,
-            q,
-            policies,
-        )
+        imputed = imputed_rewards(self.impute, dataset, rewards, masks)
+        for impute in np.unique(imputed):
+            where = imputed == impute
+            some_q, some_policies = q[where], policies[where]
+            learn_sets(
+                np.ascontiguousarray(masks[where]),
+                *self._samples(dataset, rewards, float(impute)),
+                float(impute),
+                self.rule == "adapted",
+                excluded,
+                self.gamma,
+                self.step_size,
+                self.passes,
+                self.tolerance,
+                seed_word(self.seed, "learner"),
+                dataset.action_frequencies,
+                some_q,
+                some_policies,
+            )
+            q[where], policies[where] = some_q, some_policies
         return q, policies, excluded
 
     def _samples(self, dataset: OfflineDataset, rewards: FloatArray, impute: float) -> _Samples:

@@ -14,7 +14,7 @@ import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
 from agents.learned.scorer import StateScorer
 from agents.learned.state_features import LARGE, NAMES, TERMINATION_FEATURES, state_features, structure_of
-from agents.sb3.feature_wrapper import FeatureWrapper
+from agents.sb3.feature_wrapper import FeatureWrapper, RewardScales
 from selectenv.errors import OptionError, UnknownNameError
 from selectenv.random_problems import RandomProblems
 from selectenv.wrappers import BatchLabels, TensorBoardMonitor
@@ -112,7 +112,7 @@ def test_order_and_padding_do_not_matter(seed, n):
 
 @pytest.mark.parametrize("mode", ["final", "marginal"])
 def test_normalised_rewards(mode):
-    env = FeatureWrapper(selectenv.make_env("Tree", budget=31, reward_mode=mode, **SIZE), normalised=True)
+    env = FeatureWrapper(selectenv.make_env("Tree", budget=31, reward_mode=mode, **SIZE), scales=RewardScales())
     env.reset(seed=0)
     rewards = [env.step(state)[1] for state in np.flatnonzero(env.unwrapped.problem.dataset.labelable)]
     assert sum(rewards) == pytest.approx(1)
@@ -132,7 +132,7 @@ def test_training_is_reproducible_and_saved(name, tmp_path):
         agent.train(env, seed=3)
         played.append(agents.play(env, agent))
     assert played[0].labels.tolist() == played[1].labels.tolist()
-    assert agent.training_calls[0] >= 10  # an episode of three labels each
+    assert agent.training_calls.cost >= 10  # an episode of three labels each
     path = agent.save(tmp_path / "deep" / "selector")
     assert [entry.name for entry in path.parent.iterdir()] == ["selector"]
     loaded = agents.load(path)
@@ -146,7 +146,7 @@ def test_training_is_reproducible_and_saved(name, tmp_path):
         assert first.labels.tolist() == second.labels.tolist()
         assert first.performance == second.performance
     loaded.train(env, seed=1, steps=16)
-    assert loaded.training_calls[0] > agent.training_calls[0]
+    assert loaded.training_calls.cost > agent.training_calls.cost
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -161,16 +161,16 @@ def test_training_resumes_from_what_was_learned(name):
 
 
 def test_monitors_do_not_cost_calls(tmp_path):
-    asked = []
+    costs = []
     for watched in (False, True):
         envs = [selectenv.make_env("Graph", budget=3, **SIZE) for _ in range(2)]
         played = [TensorBoardMonitor(env, tmp_path) for env in envs] if watched else envs
         agent = agents.make("maskable-ppo", **PPO)
         agent.train(played)
-        asked.append(agent.training_calls)
+        costs.append(agent.training_calls.to_dict())
         for env in played:
             env.close()
-    assert asked[0] == asked[1]
+    assert costs[0] == costs[1]
 
 
 def test_training_evaluation_and_play_use_different_worlds():

@@ -36,7 +36,7 @@ def test_everything_promised_is_there(tmp_path):
     np.testing.assert_allclose(values(log, "episode/gap"), [full - e.performance for e in episodes], rtol=1e-5)
     assert values(log, "episode/labels") == [5, 5, 5]
     assert values(log, "episode/wasted") == [0, 0, 0]
-    assert values(log, "episode/evaluator_calls") == [0, 0, 0]
+    assert values(log, "episode/cost") == [0, 0, 0]
     assert calls == 0  # looking costs nothing
     assert [event.step for event in log.Scalars("episode/performance")] == [1, 2, 3]
     spread = log.Histograms("states")
@@ -72,18 +72,18 @@ def test_evaluator_calls_of_the_agent_are_counted(tmp_path):
     for state in (1, 2, 3):
         env.step(state)
     env.close()
-    assert values(read(tmp_path / "env-0"), "episode/evaluator_calls") == [1]
+    assert values(read(tmp_path / "env-0"), "episode/cost") == [2]  # one evaluation, and the return
 
 
 def test_a_search_is_counted_with_the_episode_that_follows(tmp_path):
     env = TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", budget=3, **SIZE), tmp_path)
     agent = agents.make("sequential-greedy")
     agent.train(env)
-    asked = [agents.play(env, agent).asked, agent.training_calls[0], 0]
+    cost = agents.play(env, agent).cost
     agents.play(env, agents.make("uniform"))
     env.close()
-    assert asked[0] == asked[1] > 0
-    assert values(read(tmp_path / "env-0"), "episode/evaluator_calls") == [asked[0], 0]
+    assert cost == agent.training_calls.cost > 0
+    assert values(read(tmp_path / "env-0"), "episode/cost") == [cost, 0]
 
 
 def test_episodes_that_are_cut_short_are_logged_too(tmp_path):

@@ -76,7 +76,7 @@ def test_trained_scores_on_its_own_and_on_fresh_episodes():
     assert reduced["return"] == full["return"]  # under UDS only rewards matter
     assert reduced["fresh"] == full["fresh"]
     assert reduced["size"] < full["size"] == full["states"]
-    assert found["guided", "30 %"]["asked"] == 0
+    assert found["guided", "30 %"]["cost"] == 0
     rows = study.rows(results)
     assert {row.metric for row in rows} == {"return", "fresh"}
     published_full = [row.published for row in rows if row.strategy == "reduced-brute-force" and row.published]

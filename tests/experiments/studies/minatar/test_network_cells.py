@@ -62,7 +62,7 @@ def made_up(cell, value=5.0):
             "labels": "" if share is None else networks.percent(share),
             "return": value + rng.normal(),
             "states": 9,
-            "asked": 8 if "search" in cell.settings else 0,
+            "cost": 8 if "search" in cell.settings else 0,
             "exact": value + rng.normal(),
         }
         for share in shares
@@ -155,7 +155,7 @@ def test_a_search_counts_its_calls():
     few = small(cell)
     few.settings["search"]["max_evaluations"] = 5
     records = run_network_cell(few)
-    assert [record["asked"] for record in records] == [2, 4]
+    assert [record["cost"] for record in records] == [2, 4]
     assert records[1]["return"] >= records[0]["return"]
     assert {record["labels"] for record in records} == {"60 %"}
     assert all(np.isfinite(record["fresh"]) for record in records)

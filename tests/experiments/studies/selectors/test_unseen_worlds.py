@@ -87,7 +87,7 @@ def test_findings_and_figures(results):
 def test_strategies_without_evaluator_calls_choose_anew_on_the_test_data(results):
     for result in results:
         record = result.records[0]
-        assert ("anew" in record) == (record["asked"] == 0)
+        assert ("anew" in record) == (record["cost"] == 0)
         assert len(record["ids"]) == record["labels"] in BUDGETS[result.cell.world]
 
 
@@ -98,7 +98,7 @@ def test_random_worlds(strategy):
     assert [record["labels"] for record in records] == ["10 %", "30 %", "50 %", "70 %", "90 %"]
     assert {record["kind"] for record in records} == {"grid"}
     assert records == run_zero_shot(cell)
-    assert (records[0]["asked"] > 0) == (strategy == "sequential-greedy")
+    assert (records[0]["cost"] > 0) == (strategy == "sequential-greedy")
 
 
 def test_breakout():
@@ -106,7 +106,7 @@ def test_breakout():
     cell.settings["problem"] = {"dataset_size": 3_000, "learner": "uds"}
     records = run_zero_shot(cell)
     assert len(records) == 6
-    assert all(record["asked"] == 0 and record["return"] >= 0 for record in records)
+    assert all(record["cost"] == 0 and record["return"] >= 0 for record in records)
 
 
 def test_selectors_ship():

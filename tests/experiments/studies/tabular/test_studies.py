@@ -159,7 +159,7 @@ def test_tensorboard_shows_performance_gap_calls_and_image(tmp_path):
     assert len(others) == 4
     events = EventAccumulator(str(first.parent))
     events.Reload()
-    assert "evaluator_calls" in events.Tags()["scalars"]
+    assert "cost" in events.Tags()["scalars"]
 
 
 def own_world():
