@@ -1,6 +1,8 @@
 """The demo: a few strategies in a small world, as a table, two figures and two sentences."""
 
 import argparse
+import os
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -46,10 +48,11 @@ CURVES, PANELS = 8, 9
 BEST = "best known"
 OPTIONS: dict[str, dict[str, Any]] = {"optuna": {"max_evaluations": 40}, "swap-search": {"max_evaluations": 10_000}}
 FEWER_SEEDS = {"optuna": 1}
-NEXT = """Next:
-  selectenv show CliffWalk    draw what strategies label in another world
-  selectenv demo --all        play every strategy that trains within seconds
-  selectenv list              list the studies; `selectenv run NAME` runs one"""
+NEXT = {
+    "show CliffWalk": "draw what strategies label in another world",
+    "demo --all": "play every strategy that trains within seconds",
+    "list": "list the studies; the command `run NAME` runs one",
+}
 
 
 @dataclass(frozen=True)
@@ -120,10 +123,21 @@ def run(options: argparse.Namespace) -> None:
         figures = _draw(problem, scores, best, options.out)
     scores.sort(key=lambda score: (score.labels, score.gap))
     proved = ", proved optimal by branch and bound" if all(entry.certified for entry in best.values()) else ""
-    print(f"{WORLD}, UDS: {problem.n_states} states. The gap is the distance to the best label set known{proved}.\n")
+    print(
+        f"{WORLD}, UDS: {problem.n_states} states. The gap is the distance to the best label set known{proved}.\n"
+        f"Returns are means over {seeds} episodes; a strategy that leaves nothing to chance plays one.\n"
+    )
     print(score_table(scores, best))
     print("\n" + "\n".join(textwrap.fill(sentence, WIDTH) for sentence in findings(scores, best)))
-    print(f"\n{figures}\n\n{NEXT}")
+    print(f"\n{figures}\n\n{next_commands()}")
+
+
+def next_commands() -> str:
+    """Return what to try next, with the path of the command if it is not on the search path."""
+    script = Path(sys.executable).with_name("selectenv")
+    command = "selectenv" if shutil.which("selectenv") or not script.exists() else os.path.relpath(script)
+    width = max(map(len, NEXT)) + 2
+    return "\n".join(["Next:", *(f"  {command} {words:<{width}}{what}" for words, what in NEXT.items())])
 
 
 def _names(options: argparse.Namespace) -> list[str]:
@@ -190,10 +204,10 @@ def findings(scores: Sequence[Score], best: dict[int, Best]) -> list[str]:
     if not ranked:
         return [f"None of these strategies enumerates all sets of {few} labels."]
     first, last = ranked[0], ranked[-1]
-    sentences = [
-        f"With {few} labels, {first.strategy} earns the most, {first.mean:.3f} of the best known {best[few].mean:.3f}, "
-        f"and {last.strategy} the least, {last.mean:.3f}."
-    ]
+    sentence = (
+        f"With {few} labels, {first.strategy} earns the most, {first.mean:.3f} of the best known {best[few].mean:.3f}"
+    )
+    sentences = [f"{sentence}, and {last.strategy} the least, {last.mean:.3f}." if len(ranked) > 1 else f"{sentence}."]
     gaps: dict[str, list[float]] = {}
     for score in sorted(scores, key=lambda score: score.labels):
         if not asks_evaluator(score.strategy):

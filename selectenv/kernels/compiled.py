@@ -53,7 +53,7 @@ class _CompileNotice(event.Listener):
         if sys.stderr is not None:
             print(
                 f"selectenv: compiling numba kernels for this machine, `{function.__name__}` first; "
-                "this happens once and takes about 10 seconds ...",
+                "each is compiled once, at its first use, which takes 10 seconds or more ...",
                 file=sys.stderr,
                 flush=True,
             )

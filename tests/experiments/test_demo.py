@@ -15,7 +15,7 @@ from experiments.cli import main as cli
 def read_table(printed):
     """Return [labels, strategy, return, gap] of every line of the printed table, in order."""
     rows = []
-    for line in printed.partition("------\n")[2].partition("\n\n")[0].splitlines():
+    for line in printed.partition("----\n")[2].partition("\n\n")[0].splitlines():
         labels, strategy, *numbers = re.split(r"  +", line.strip())
         if numbers != ["not enumerated"]:
             mean = float(numbers[0])
@@ -67,7 +67,7 @@ def test_the_quick_demo(tmp_path, capsys):
     for name in ("performance.png", "selections.png"):
         assert (tmp_path / "deep" / name).read_bytes()[:4] == b"\x89PNG"
         assert str(tmp_path / "deep" / name) in printed
-    for line in re.findall(r"^  selectenv (.*?)   +", printed.partition("Next:")[2], flags=re.MULTILINE):
+    for line in re.findall(r"^  \S*selectenv (.*?)  +", printed.partition("Next:")[2], flags=re.MULTILINE):
         cli.parser().parse_args(line.split())
     assert "collecting" in said
     assert all(f"playing {name}\n" in said for name in demo.STRATEGIES)
