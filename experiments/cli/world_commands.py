@@ -106,18 +106,21 @@ def _best(options: argparse.Namespace) -> None:
         raise OptionError(f"no label sets of {options.labels} labels are known; --update searches for them")
     rows: list[tuple[Any, ...]] = []
     for (world, learner, labels), entry in entries.items():
-        proof = "optimal" if entry["certified"] else f"within {entry['gap']:.3f}"
+        proof = "optimal" if entry["certified"] else f"within {entry['within']:.3f}"
         ids = ", ".join(map(str, sorted(entry["ids"])))
-        rows.append((world, learner, labels, f"{entry['return']:.4f}", proof, entry["found_by"], ids))
+        gap = [""] if options.strategies else []
+        rows.append((world, learner, labels, f"{entry['return']:.4f}", *gap, proof, entry["found_by"], ids))
         for name in options.strategies:
             env = RewardSelectionEnv(problem(world, {"learner": learner}), labels)
             agent = agents.make(name)
             agent.train(env)
             episode = agents.play(env, agent)
-            gap = entry["return"] - episode.performance
+            assert episode.performance is not None
+            behind = entry["return"] - episode.performance
             ids = ", ".join(map(str, sorted(episode.ids)))
-            rows.append((world, learner, labels, f"{episode.performance:.4f}", f"gap {gap:.3f}", name, ids))
-    print(table(("world", "learner", "labels", "return", "proved", "found by", "states"), rows))
+            rows.append((world, learner, labels, f"{episode.performance:.4f}", f"{behind:.3f}", "", name, ids))
+    columns = ("gap", "proved") if options.strategies else ("proved",)
+    print(table(("world", "learner", "labels", "return", *columns, "found by", "states"), rows))
 
 
 def _known_entries(options: argparse.Namespace, learners: tuple[str, ...]) -> Entries:
