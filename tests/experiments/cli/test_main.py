@@ -105,7 +105,7 @@ def test_list_means_studies(capsys):
         (["show", "Tree", "--labels", "0"], "out of range"),
         (["show", "Graph", "--labels", "3", "--strategies", "uniform", "--out", "a-file"], "a-file"),
         (["best", "Tree", "--labels", "4"], "--update"),
-        (["tune-guided", ":"], "module:function"),
+        (["tune-guided", ":"], "module:name"),
         (["demo", "--out", "a-file"], "a-file"),
         (["report", "--results", "."], "."),
     ],
