@@ -22,6 +22,8 @@ Observation = dict[str, Any]
 Info = dict[str, Any]
 UNLIKELY = -1e6
 """Log weight of states with weight 0: they are drawn only if no other states are left."""
+LARGEST_WEIGHT = 1e290
+"""Largest weight of a state: sums of weights stay below the largest float, about 1e308."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,11 @@ class SamplingAgent(Agent):
         if given.ndim != 1:
             raise WeightsError(f"the weights of {self.name} must be one number per state, not of shape {given.shape}")
         weights = np.where(open_states, of_length(len(open_states), given), 0.0)
-        if not (weights.min(initial=0.0) >= 0 and math.isfinite(weights.sum())):
+        if not (weights.min(initial=0.0) >= 0 and weights.max(initial=0.0) <= LARGEST_WEIGHT):
             wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
-            which = f"{weights[wrong[0]]} for state number {wrong[0]}" if len(wrong) else "too large to be summed"
+            which = (
+                f"{weights[wrong[0]]} for state number {wrong[0]}" if len(wrong) else f"{weights.max()} is too large"
+            )
             raise WeightsError(
                 f"the weights of {self.name} must be finite and 0 or more: {which}; weights are shares, so that 0 "
                 "stands for a state that is not to be drawn"
