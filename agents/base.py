@@ -75,7 +75,7 @@ class Agent(ABC):
 
     def __repr__(self) -> str:
         """Return one line: the name and the options."""
-        options = [field.name for field in fields(self) if field.init] if is_dataclass(self) else []
+        options: list[str] = [field.name for field in fields(self) if field.init] if is_dataclass(self) else []
         listed = ", ".join(f"{name}={shown(getattr(self, name, None))}" for name in options)
         return f"<agent {getattr(self, 'name', type(self).__name__)}{': ' if listed else ''}{listed}>"
 

@@ -38,10 +38,10 @@ def environments(env: Envs, count: int) -> tuple[list[gym.Env[Any, Any]], list[g
         selection_env(env)
         made = [copy_of(env) for _ in range(count)] if count > 1 else []
         found = made or [env]
-    elif isinstance(env, Sequence) and not isinstance(env, str) and env:
-        found, made = list(env), []
     elif callable(env):
         found = made = made_by(env, count)
+    elif isinstance(env, Sequence) and env:
+        found, made = list(env), []
     else:
         raise OptionTypeError(
             "env must be an environment, a function that makes one, or a non-empty list of environments, not "

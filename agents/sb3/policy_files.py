@@ -160,9 +160,9 @@ def _option_class(name: str, described: str) -> Any:
 
 def _space(data: dict[str, Any], name: str) -> gym.Space[Any]:
     """Return a space of the kinds that reward selection has; bounds do not matter to a policy."""
-    described = data.get(name)
-    kind = str(described.get(":type:")).removesuffix("'>").rpartition(".")[2] if isinstance(described, dict) else ""
+    described: Any = data.get(name)
     try:
+        kind = str(described[":type:"]).removesuffix("'>").rpartition(".")[2]
         if kind == "Discrete":
             return gym.spaces.Discrete(int(described["n"]))
         if kind == "MultiDiscrete":
@@ -187,7 +187,7 @@ def _box(shape: str, dtype: str) -> gym.spaces.Box:
 def _sizes(space: gym.Space[Any]) -> list[int]:
     """Return the sizes of the parts of a space."""
     if isinstance(space, gym.spaces.Dict):
-        return [int(np.prod(part.shape)) for part in space.spaces.values()]
+        return [size for part in space.spaces.values() for size in _sizes(part)]
     if isinstance(space, gym.spaces.Discrete):
         return [int(space.n)]
     if isinstance(space, gym.spaces.MultiDiscrete):

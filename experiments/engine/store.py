@@ -160,7 +160,9 @@ class ResultsStore:
         Raises:
             StoreError: the file is damaged.
         """
-        found = [Cell(*row[1:5], json.loads(row[5])) for row in self._rows().values() if row[1] == study]
+        found = [
+            Cell(study, row[2], row[3], row[4], json.loads(row[5])) for row in self._rows().values() if row[1] == study
+        ]
         return sorted(found, key=lambda cell: (cell.world, cell.strategy, cell.seed, json.dumps(cell.settings)))
 
     def add(self, results: Iterable[Result]) -> None:
