@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
@@ -11,7 +11,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import check_instance, is_int, shown
+from agents.errors import WeightsError
+from selectenv.checks import as_reals, check_instance, check_name, is_int, shown
 from selectenv.errors import LabelError, ObservationError
 from selectenv.evaluation.evaluator import Calls
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -22,6 +23,8 @@ Observation = dict[str, Any]
 Info = dict[str, Any]
 UNLIKELY = -1e6
 """Log weight of states with weight 0: they are drawn only if no other states are left."""
+LARGEST_WEIGHT = 1e290
+"""Largest weight of a state: sums of weights stay below the largest float, about 1e308."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,17 @@ class Taxonomy:
     oracle: str = ""
     """What it needs to know beyond data and evaluator, if anything."""
 
+    def __post_init__(self) -> None:
+        """Check the words.
+
+        Raises:
+            UnknownNameError: a category does not have this word; the message lists those that it has.
+        """
+        check_name("test_loop", self.test_loop, ("open", "closed"))
+        check_name("training", self.training, ("none", "batch", "iterative"))
+        check_name("evaluator", self.evaluator, ("never", "training", "playing"))
+        check_instance("oracle", self.oracle, str)
+
 
 class Agent(ABC):
     """A selection strategy. Subclasses are dataclasses whose fields are its options."""
@@ -45,12 +59,26 @@ class Agent(ABC):
     taxonomy: ClassVar[Taxonomy]
     slow: ClassVar[bool] = False
     """Whether training takes minutes: such strategies are run only when asked for by name."""
+    one_at_a_time: ClassVar[bool] = False
+    """Whether it chooses every label anew, even where the learner is not refitted between two labels."""
     training_calls: Calls = Calls()
     """Performances disclosed in training."""
     search_notes: Mapping[str, Any] = MappingProxyType({})
     """Details of the search that trained the strategy, ready for JSON; empty for strategies that do not search."""
     replaced: Sequence[Any] = ()
     """Ids that a trained strategy wanted but the data never visit."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Keep `__repr__`, which `dataclass` would replace: it shows neither the name nor one line only."""
+        super().__init_subclass__(**more)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Return one line: the name and the options."""
+        options: list[str] = [field.name for field in fields(self) if field.init] if is_dataclass(self) else []
+        listed = ", ".join(f"{name}={shown(getattr(self, name, None))}" for name in options)
+        return f"<agent {getattr(self, 'name', type(self).__name__)}{': ' if listed else ''}{listed}>"
 
     def train(self, env: gym.Env[Any, Any], seed: int = 0) -> None:  # noqa: B027 - most strategies need no training
         """Train through the evaluator of ``env``; strategies that need no training do nothing."""
@@ -80,19 +108,41 @@ class SamplingAgent(Agent):
 
     @abstractmethod
     def weights(self, obs: Observation, info: Info) -> FloatArray:
-        """Return non-negative weights [n]; those of states that cannot be labelled do not matter."""
+        """Return finite weights [n] of 0 or more; those of states that cannot be labelled do not matter."""
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return the probability [n] that each state is drawn next; NaN for states that can no longer be labelled."""
         open_states = open_mask(info)
-        weights = np.where(open_states, of_length(len(open_states), self.weights(obs, info)), 0.0)
+        weights = self._checked_weights(obs, info, open_states)
         total = weights.sum()
         share = weights / total if total > 0 else open_states / max(open_states.sum(), 1)
         return np.where(open_states, share, np.nan)
 
     def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
         """Draw k states [k] without replacement in one pass."""
-        return gumbel_top_k(self.weights(obs, info), open_mask(info), k, rng)
+        open_states = open_mask(info)
+        return gumbel_top_k(self._checked_weights(obs, info, open_states), open_states, k, rng)
+
+    def _checked_weights(self, obs: Observation, info: Info, open_states: BoolArray) -> FloatArray:
+        """Return the weights [n], 0 for states that cannot be labelled.
+
+        Raises:
+            WeightsError: weights of states that can be labelled are NaN, infinite or negative.
+        """
+        given = as_reals(f"the weights of {self.name}", self.weights(obs, info), WeightsError)
+        if given.ndim != 1:
+            raise WeightsError(f"the weights of {self.name} must be one number per state, not of shape {given.shape}")
+        weights = np.where(open_states, of_length(len(open_states), given), 0.0)
+        if not (weights.min(initial=0.0) >= 0 and weights.max(initial=0.0) <= LARGEST_WEIGHT):
+            wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+            which = (
+                f"{weights[wrong[0]]} for state number {wrong[0]}" if len(wrong) else f"{weights.max()} is too large"
+            )
+            raise WeightsError(
+                f"the weights of {self.name} must be finite and 0 or more: {which}; weights are shares, so that 0 "
+                "stands for a state that is not to be drawn"
+            )
+        return weights
 
 
 class RankingAgent(Agent):

@@ -56,6 +56,11 @@ class Episode:
         """Those of the performances that had to be computed rather than read from the cache."""
         return self.calls.computed
 
+    def __repr__(self) -> str:
+        """Return one line: the strategy, the labels, their performance and their cost."""
+        performance = "unknown" if self.performance is None else f"{self.performance:.6g}"
+        return f"<Episode of {self.agent}: {len(self.labels)} labels, performance {performance}, cost {self.cost}>"
+
 
 def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
     """Play one episode.
@@ -103,7 +108,8 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
         if batches is not None:
             k = min(left, batches.k)
         else:
-            k = left if agent.taxonomy.test_loop == "open" else min(left, inner.labels_to_refit)
+            between_refits = 1 if agent.one_at_a_time else inner.labels_to_refit
+            k = left if agent.taxonomy.test_loop == "open" else min(left, between_refits)
         choice: Any = agent.select(obs, info, rng) if k == 1 else agent.select_many(obs, info, k, rng)
         if batches is not None:
             choice = np.resize(choice, batches.k)  # entries beyond the budget are ignored

@@ -1,6 +1,6 @@
 """The exceptions that running a study can raise."""
 
-from selectenv.errors import SelectEnvError
+from selectenv.errors import OptionError, SelectEnvError
 
 
 class StoreError(SelectEnvError, OSError):
@@ -13,6 +13,10 @@ class StoreInUseError(StoreError):
 
 class ClusterError(SelectEnvError, ConnectionError):
     """A Dask scheduler that does not answer, or that is gone in the middle of a run."""
+
+
+class UnreplaceableError(OptionError):
+    """A study in which no world or no strategy can be replaced by one's own."""
 
 
 class TerminatedError(KeyboardInterrupt):

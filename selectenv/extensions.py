@@ -7,12 +7,16 @@ from typing import Any, Generic, TypeVar
 
 from selectenv.checks import check_name, shown
 from selectenv.errors import ExtensionError, OptionError
+from selectenv.references import find_reference, is_reference
 
 R = TypeVar("R")
 
 
 class Registry(Mapping[str, R], Generic[R]):
-    """Rows by name. Entry points of a group are listed immediately and loaded when they are first used."""
+    """Rows by name. Entry points of a group are listed immediately and loaded when they are first used.
+
+    A name of the form "module:name" stands for an object that is not registered; see `find_reference`.
+    """
 
     def __init__(self, kind: str, group: str, row_of: Callable[[str, Any], R]) -> None:
         """Start empty.
@@ -42,12 +46,15 @@ class Registry(Mapping[str, R], Generic[R]):
         self._rows[name] = row
 
     def __getitem__(self, name: str) -> R:
-        """Return a row, loading it if it is an entry point.
+        """Return a row, loading it if it is an entry point, and making it of the object that "module:name" names.
 
         Raises:
-            UnknownNameError: there is no such row; the message lists the known ones.
-            ExtensionError: the entry point cannot be loaded.
+            UnknownNameError: there is no such row, or no such name in the module; the message says what there is.
+            ExtensionError: the entry point or the module cannot be loaded.
+            OptionError: the object is of another kind, or the name is not written as "module:name".
         """
+        if is_reference(name):
+            return self._row_of(name, find_reference(self.kind, name))
         if not isinstance(name, str) or name not in self._rows:
             point = self._entry_points[check_name(self.kind, name, self)]
             try:

@@ -212,6 +212,7 @@ def find_world(world: Any, own: Mapping[str, Any]) -> World:
     Raises:
         WorldError: it is something else.
     """
+    named = f" (returned by {world!r})" if isinstance(world, str) else ""
     if isinstance(world, str):
         row = find_row(world)
         try:
@@ -225,7 +226,8 @@ def find_world(world: Any, own: Mapping[str, Any]) -> World:
         return tabular.from_toy_text(world) if hasattr(world.unwrapped, "P") else DiscreteEnvWorld(world)
     if not isinstance(getattr(world, "family", None), str) or world.family not in FAMILIES or isinstance(world, type):
         raise WorldError(
-            f"a world is a name, a TabularWorld, a MinAtarWorld or a Gymnasium environment, not {type(world).__name__}"
+            "a world is a name, a TabularWorld, a MinAtarWorld or a Gymnasium environment, not "
+            f"{type(world).__name__}{named}"
         )
     found: World = world
     return found

@@ -16,6 +16,7 @@ ROOMS = (
     "typing",
     "checks",
     "streams",
+    "references",
     "extensions",
     "options",
     "kernels",

@@ -40,6 +40,8 @@ ODD = {
     "a strategy": "Graph/uniform",
     "a module": "os:getcwd",
     "no module": "no_such_module:thing",
+    "no file": "no-such-file.zip",
+    "strategy of a module": "Graph/os:getcwd",
     "no function": "os:no_such_function",
     "a constant": "os:sep",
     "colon": ":",
@@ -64,6 +66,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "report results": ("report", "--results", "?"),
     "report out": ("report", "--out", "?", *RESULTS),
     "report csv": ("report", "--csv", "?", *RESULTS),
+    "report only": ("report", "--only", "?", *RESULTS),
     "report seeds": ("report", "--seeds", "?", *RESULTS),
     "tune-guided world": ("tune-guided", "?", "--trials", "1", "--seeds", "1"),
     "tune-guided trials": ("tune-guided", "Nowhere", "--trials", "?"),
@@ -80,6 +83,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "train-selector rate": ("train-selector", "--rate", "?", "--decisions", "0"),
     "best world": ("best", "?"),
     "best labels": ("best", "Graph", "--labels", "?"),
+    "best strategies": ("best", "Graph", "--labels", "3", "--strategies", "?"),
     "best learner": ("best", "Graph", "--learner", "?"),
 }
 """What is asked, with a question mark where the odd argument goes; none of it may start hours of work."""

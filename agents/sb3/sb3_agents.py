@@ -5,7 +5,6 @@ import json
 import os
 import zipfile
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +16,7 @@ from agents.errors import NotTrainedError, SavedAgentError
 from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import NAMES
 from agents.registry import register
+from agents.sb3.env_copies import Envs, MakeEnv, copy_of, environments, made_by
 from agents.sb3.feature_wrapper import FeatureWrapper, RewardScales
 from selectenv.checks import (
     check_callable,
@@ -28,7 +28,8 @@ from selectenv.checks import (
 )
 from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
 from selectenv.evaluation.evaluator import Calls
-from selectenv.io.atomic import make_directory, whole_file
+from selectenv.io.atomic import whole_file
+from selectenv.io.event_log import log_directory
 from selectenv.streams import generator
 from selectenv.typing import Float32Array
 from selectenv.view import SelectionView
@@ -89,7 +90,7 @@ class Sb3Agent(SelectorAgent):
 
     def train(
         self,
-        env: gym.Env[Any, Any] | Sequence[gym.Env[Any, Any]],
+        env: Envs,
         seed: int = 0,
         steps: int | None = None,
         *,
@@ -99,7 +100,10 @@ class Sb3Agent(SelectorAgent):
         """Train by reinforcement learning, starting from the current weights if there are any.
 
         Args:
-            env: an environment, of which `n_envs` twins are created, or a list of environments to train in.
+            env: an environment, a function without arguments that makes one, or a list of environments. Unless `n_envs`
+                is 1, the environment is copied with its wrappers: on the same problem, with call counts of their own.
+                The function is called `n_envs` times; a list is used as it is. Copies and what the function makes are
+                closed after training.
             seed: seed of the network, the episodes and the algorithm.
             steps: number of training steps; defaults to the agent's option ``steps``.
             callback: an SB3 callback, or a list of them.
@@ -107,43 +111,39 @@ class Sb3Agent(SelectorAgent):
 
         Raises:
             OptionError: ``env`` is not a reward-selection environment, or ``steps`` is not positive.
+            EnvironmentCopyError: a wrapper of ``env`` did not record its arguments, so that it cannot be copied.
             MissingExtraError: Stable-Baselines3 is not installed.
         """
         total = check_int("steps", self.steps if steps is None else steps)
-        if tensorboard is not None:
-            tensorboard = os.fspath(make_directory("tensorboard", tensorboard))
+        folder = None if tensorboard is None else os.fspath(log_directory("tensorboard", tensorboard))
         if callback is not None:
             _check_callback(callback)
-        played = self._played(env)
+        played, made = environments(env, self.n_envs)
+        try:
+            self._train_in(played, total, _own_seed(seed, "training"), callback, folder)
+        finally:
+            for one in made:
+                one.close()
+
+    def _train_in(
+        self,
+        played: list[gym.Env[Any, Any]],
+        total: int,
+        seed: int,
+        callback: Any,
+        tensorboard: str | None,
+    ) -> None:
+        """Train for ``total`` steps in these environments, and count the calls that it takes."""
         counted = [selection_env(one).calls for one in played]
         before = [replace(calls) for calls in counted]
         scales = RewardScales() if self.normalised else None
         views = [FeatureWrapper(one, without=self.without, scales=scales) for one in played]
-        model = self._new_model(_vectorised(views), _own_seed(seed, "training"), tensorboard)
+        model = self._new_model(_vectorised(views), seed, tensorboard)
         model.learn(total, callback=callback)
         self._model, self._scorer = model, self._scorer_of(model)
         self._scorer.eval()
         spent = (calls - earlier for calls, earlier in zip(counted, before, strict=True))
         self.training_calls = sum(spent, self.training_calls)
-
-    def _played(self, env: gym.Env[Any, Any] | Sequence[gym.Env[Any, Any]]) -> list[gym.Env[Any, Any]]:
-        """Return the environments to train in, after checking that they are compatible."""
-        if isinstance(env, gym.Env):
-            inner = selection_env(env)
-            return [inner.twin() for _ in range(self.n_envs)] if self.n_envs > 1 else [env]
-        if not isinstance(env, Sequence) or not env:
-            raise OptionTypeError(f"env must be an environment or a non-empty list of environments, not {shown(env)}")
-        sizes = {selection_env(one).problem.n_states for one in env}
-        if len(sizes) > 1:
-            raise OptionError(f"environments in a list must have the same number of states, not {sorted(sizes)}")
-        if len({id(selection_env(one)) for one in env}) < len(env):
-            raise OptionError("the list contains an environment twice: use a twin instead, env.unwrapped.twin()")
-        for one in env:
-            if not isinstance(one.action_space, gym.spaces.Discrete):
-                raise OptionError(
-                    f"selectors label one state per step: {one} must have Discrete actions, not {one.action_space}"
-                )
-        return list(env)
 
     def _new_model(self, envs: Any, seed: int, tensorboard: str | os.PathLike[str] | None) -> Any:
         """Return an SB3 model that starts from the current weights, if there are any."""
@@ -163,12 +163,17 @@ class Sb3Agent(SelectorAgent):
         """Copy the current weights into a new model."""
         self._scorer_of(model).load_state_dict(self._scorer.state_dict())
 
-    def evaluation(self, env: gym.Env[Any, Any], every: int, episodes: int = 5, seed: int = 0) -> Any:
-        """Return an SB3 callback that evaluates on a twin of ``env`` every ``every`` steps of each environment.
+    def evaluation(self, env: gym.Env[Any, Any] | MakeEnv, every: int, episodes: int = 5, seed: int = 0) -> Any:
+        """Return an SB3 callback that evaluates on a copy of ``env`` every ``every`` steps of each environment.
 
-        It acts greedily, with action masks where the algorithm supports them, and logs returns without normalisation.
+        The copy has the same wrappers; ``env`` may also be a function that makes an environment. The callback acts
+        greedily, with action masks where the algorithm supports them, and logs returns without normalisation.
+
+        Raises:
+            EnvironmentCopyError: a wrapper of ``env`` did not record its arguments, so that it cannot be copied.
         """
-        views = _vectorised([FeatureWrapper(selection_env(env).twin(), without=self.without)])
+        copy = copy_of(env) if isinstance(env, gym.Env) else made_by(env, 1)[0]
+        views = _vectorised([FeatureWrapper(copy, without=self.without)])
         views.seed(_own_seed(seed, "evaluation"))
         every, episodes = check_int("every", every), check_int("episodes", episodes)
         return self._callback()(views, eval_freq=every, n_eval_episodes=episodes, verbose=0)

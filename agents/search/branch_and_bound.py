@@ -1,4 +1,4 @@
-"""exact: the best label set with a certificate, or the best set found with a proven gap.
+"""exact: the best label set with a certificate, or the best set found with a proven bound.
 
 Best-first branch and bound over the sets of exactly B labels. Each node includes some states, excludes others, and
 carries an upper bound on the return of every set below it. Nodes whose bound is not better than the best set found are
@@ -21,7 +21,7 @@ pruned; small nodes are enumerated. The certificate is based on these facts:
 5. *Optimality.* A set whose return equals an upper bound of all others is optimal, and the search stops.
 
 If a limit on time or evaluations is reached, the largest bound among the open nodes is still an upper bound for all
-sets, and its distance to the best set found is the proven gap.
+sets, and the best set found is proved to be within its distance to that bound.
 """
 
 import heapq
@@ -159,10 +159,10 @@ class Exact(SearchAgent):
                 if limit > performance + TOLERANCE:
                     heapq.heappush(heap, (-limit, next(order), decided + 1, chosen, smaller, left))
         upper = max(performance, -heap[0][0]) if heap else performance
-        gap = upper - performance if upper > performance + TOLERANCE else 0.0
+        within = upper - performance if upper > performance + TOLERANCE else 0.0
         notes = {
-            "certified": gap == 0.0,
-            "gap": gap,
+            "certified": within == 0.0,
+            "within": within,
             "upper_bound": upper,
             "world_bound": top,
             "nodes": nodes,

@@ -1,4 +1,4 @@
-"""The best label sets known for every world, learner and budget, each proved optimal or with a proven gap."""
+"""The best label sets known for every world, learner and budget, proved optimal or within a distance of the optimum."""
 
 import json
 from functools import cache
@@ -53,11 +53,11 @@ def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
             entry |= {"return": memory["performance"], "ids": memory["ranking"][:labels], "found_by": name}
         if entry["upper_bound"] <= entry["return"] + TOLERANCE:
             break
-    gap = entry.pop("upper_bound") - entry["return"]
-    certified = gap <= TOLERANCE
+    within = entry.pop("upper_bound") - entry["return"]
+    certified = within <= TOLERANCE
     return entry | {
         "certified": certified,
-        "gap": 0.0 if certified else gap,
+        "within": 0.0 if certified else within,
         "command": f"selectenv best {world} --learner {learner} --labels {labels} --update",
     }
 
@@ -78,7 +78,7 @@ def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNER
     for world, learner, budget in progress(work, len(work), "best known"):
         key = f"{world}/{learner}/{budget}"
         old, new = entries.get(key), find_best(world, learner, budget)
-        if old is None or new["return"] > old["return"] + TOLERANCE or new["gap"] < old["gap"] - TOLERANCE:
+        if old is None or new["return"] > old["return"] + TOLERANCE or new["within"] < old["within"] - TOLERANCE:
             entries[key] = new
             improved += 1
             text = json.dumps({k: entries[k] for k in sorted(entries)}, indent=1)

@@ -16,7 +16,12 @@ from selectenv.io.atomic import whole_file
 
 
 def build(
-    store: ResultsStore, path: Path, *, seeds: int | None = None, csv_path: Path | None = None
+    store: ResultsStore,
+    path: Path,
+    *,
+    seeds: int | None = None,
+    csv_path: Path | None = None,
+    only: str | None = None,
 ) -> dict[str, Counter[str]]:
     """Write the report of everything stored; return the verdicts of each study.
 
@@ -25,8 +30,9 @@ def build(
         path: the file to write.
         seeds: number of seeds that were run, if not the default of each study.
         csv_path: where to write all rows as plain text too.
+        only: "WORLD" or "WORLD/STRATEGY" to leave out all other results.
     """
-    found = gather(store, find_studies().values(), seeds)
+    found = gather(store, find_studies().values(), seeds, only)
     if csv_path is not None:
         write_csv(found, csv_path)
     text = render(found, sentences(found))

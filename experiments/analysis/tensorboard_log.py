@@ -1,5 +1,6 @@
 """Finished cells in TensorBoard: performance, gap and evaluator calls against labels, and the selection drawn."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,10 @@ class TensorBoardLog:
     def log(self, result: Result) -> None:
         """Write the run of one cell."""
         cell = result.cell
-        variant = str(cell.settings.get("variant", cell.settings.get("budget", ""))).replace("/", "-").replace(" ", "_")
+        variant = str(cell.settings.get("variant", cell.settings.get("budget", ""))).replace(" ", "_")
         parts = (cell.study, cell.world, cell.strategy, variant, f"seed-{cell.seed}")
-        log = EventLog(self._folder.joinpath(*filter(None, parts)))
+        # A strategy may be a path, even an absolute one, and "module:name" is not a valid directory everywhere.
+        log = EventLog(self._folder.joinpath(*(re.sub(r"[/\\:]", "-", part) for part in parts if part)))
         problem_options = cell.settings.get("problem", {})
         learner = problem_options.get("learner", cell.settings.get("learner", "uds"))
         for record in result.records:

@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Callable
 from typing import Protocol
 
+OWN_WORLD = "module:function names a world of your own"
+OWN_STRATEGY = "module:Class a strategy of your own, and a .zip or .json file a saved one"
 RunCommand = Callable[[argparse.Namespace], None]
 
 

@@ -4,6 +4,8 @@ import argparse
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import selectenv
 from experiments import demo
@@ -41,7 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     options = parser().parse_args(given)
     try:
-        options.command(options)
+        with modules_of_the_directory():
+            options.command(options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
@@ -53,6 +56,20 @@ def main(arguments: list[str] | None = None) -> int:
         print("\nstopped; finished work is stored: repeat the command to resume", file=sys.stderr)
         return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
     return 0
+
+
+@contextmanager
+def modules_of_the_directory() -> Iterator[None]:
+    """Let "module:name" find modules in the current directory, as `python -m` does; local processes inherit it."""
+    here = os.getcwd()
+    added = "" not in sys.path and here not in sys.path
+    if added:
+        sys.path.append(here)
+    try:
+        yield
+    finally:
+        if added:
+            sys.path.remove(here)
 
 
 def parser() -> argparse.ArgumentParser:

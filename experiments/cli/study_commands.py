@@ -4,15 +4,17 @@ import argparse
 import sys
 from pathlib import Path
 
-import selectenv
+import numpy as np
+
 from experiments.analysis import report
 from experiments.analysis.headlines import counts_by_strategy
 from experiments.analysis.row import Row
 from experiments.analysis.tensorboard_log import TensorBoardLog
-from experiments.cli.commands import AddCommand
+from experiments.cli.commands import OWN_STRATEGY, OWN_WORLD, AddCommand
 from experiments.cli.listings import LISTINGS
 from experiments.cli.tables import table
 from experiments.engine.cell import Cell
+from experiments.engine.own_cells import chosen_cells
 from experiments.engine.repair import repair
 from experiments.engine.runner import run_cells
 from experiments.engine.store import DEFAULT_PATH, ResultsStore
@@ -39,6 +41,8 @@ def add_to(add: AddCommand) -> None:
         {
             "run heuristics-uds --jobs 2": "run one study in two processes",
             "run all --only Graph/guided": "run one world, or one strategy in it, of all short studies",
+            "run heuristics-uds --only Tree/my_module:MyStrategy": "run a strategy of your own, beside the others",
+            "run cost --only my_module:my_world": "run all strategies of a study in a world of your own",
             "run minatar-heuristics --jobs 2": "a long study: it first prints an estimate of its CPU hours",
         },
     )
@@ -60,8 +64,13 @@ def add_to(add: AddCommand) -> None:
         "report",
         _report,
         "write all stored results, with tables and figures, into one HTML file",
-        {"report": "write out/report.html", "report --csv out/results.csv": "also write every row as CSV"},
+        {
+            "report": "write out/report.html",
+            "report --csv out/results.csv": "also write every row as CSV",
+            "report --only Tree/my_module:MyStrategy": "only the results of a strategy of your own",
+        },
     )
+    _add_only_option(command)
     _add_results_option(command)
     command.add_argument("--seeds", type=int, help="number of seeds that were run, if not the study's default")
     command.add_argument(
@@ -86,8 +95,16 @@ def _add_cell_options(command: argparse.ArgumentParser, study_help: str) -> None
     command.add_argument("--seeds", type=int, help="number of seeds of random strategies (default: the study's own)")
     command.add_argument("--solver", default="exact", help="exact (default), or sampled: the published learner")
     command.add_argument("--scale", help="MinAtar: only this scale, laptop or paper (networks default to laptop)")
-    command.add_argument("--only", metavar="WORLD[/STRATEGY]", help="only this world, or this strategy in it")
+    _add_only_option(command)
     _add_results_option(command)
+
+
+def _add_only_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--only",
+        metavar="WORLD[/STRATEGY]",
+        help=f"only this world, or this strategy in it; {OWN_WORLD}, {OWN_STRATEGY}",
+    )
 
 
 def _add_results_option(command: argparse.ArgumentParser) -> None:
@@ -106,11 +123,8 @@ def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
     seeds = study.seeds if options.seeds is None else check_int("--seeds", options.seeds)
     cells = study.cells(seeds, options.solver)
     if options.only:
-        world, _, strategy = options.only.partition("/")
-        check_name("world", world, dict.fromkeys([*selectenv.WORLDS, *(cell.world for cell in cells)]))
-        if strategy and options.study != "all":  # with "all", a strategy need not be part of every study
-            check_name("strategy", strategy, sorted({cell.strategy for cell in cells}))
-        cells = [cell for cell in cells if cell.world == world and strategy in ("", cell.strategy)]
+        # With "all", a strategy need not be part of every study.
+        cells = chosen_cells(cells, options.only, must_have=options.study != "all")
     scales = study.scales if options.scale is None else (check_name("scale", options.scale, SCALES),)
     if scales is not None:
         cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "laptop") in scales]
@@ -173,9 +187,10 @@ def _compare(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     seeds = None if options.seeds is None else check_int("--seeds", options.seeds)
     with ResultsStore(options.results) as store:
-        verdicts = report.build(store, options.out, seeds=seeds, csv_path=options.csv)
+        verdicts = report.build(store, options.out, seeds=seeds, csv_path=options.csv, only=options.only)
     if not verdicts:
-        raise OptionError(f"there are no results in {options.results}: run `selectenv run all` first")
+        of = f" of {options.only}" if options.only else ""
+        raise OptionError(f"there are no results{of} in {options.results}: run `selectenv run` first, see its --help")
     lines = [(name, c["agrees"], c["differs"], c["impossible"]) for name, c in verdicts.items()]
     print(table(("study", "agrees", "differs", "impossible"), lines))
     print(f"\nreport: {options.out}")
@@ -195,7 +210,7 @@ def _shown(row: Row) -> tuple[str, ...]:
     """Return the cells of one line; values that do not exist are empty."""
 
     def value(number: float | None) -> str:
-        return "" if number is None else f"{number:.3f}"
+        return "" if number is None or np.isnan(number) else f"{number:.3f}"
 
     ours = (value(row.ours.mean), value(row.ours.stderr)) if row.ours else (row.note, "")
     verdict = "" if row.verdict is None else f"{row.verdict.outcome} {row.verdict.reason}".strip()

@@ -2,9 +2,14 @@
 
 import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 
 WIDTH = 100
 """Columns of the terminal that a wrapped table fills."""
+NARROWEST = 20
+"""Width below which no column is wrapped."""
+SPACE = 2
+"""Spaces between columns."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None) -> str:
@@ -13,7 +18,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | 
     Args:
         header: One title per column.
         rows: One sequence of cells per line, as long as the header.
-        width: Wrap the last column so that no line is longer; by default lines are as long as their cells.
+        width: Wrap the cells of the last column, and of others where that is not enough, so that no line is longer; by
+            default lines are as long as their cells.
     """
     cells = [[str(cell) for cell in row] for row in rows]
     if width is not None:
@@ -23,17 +29,26 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | 
 
     def line(row: Sequence[str]) -> str:
         aligned = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True))
-        return "  ".join(aligned).rstrip()
+        return (" " * SPACE).join(aligned).rstrip()
 
-    return "\n".join([line(header), "  ".join("-" * width for width in widths), *(line(row) for row in cells)])
+    return "\n".join([line(header), (" " * SPACE).join("-" * width for width in widths), *(line(row) for row in cells)])
 
 
 def _wrapped(header: Sequence[str], cells: list[list[str]], width: int) -> list[list[str]]:
-    """Return the rows with the last column wrapped; continuation lines leave the other columns empty."""
-    taken = sum(max(len(row[i]) for row in [list(header), *cells]) + 2 for i in range(len(header) - 1))
-    lines = []
-    for *first, last in cells:
-        parts = textwrap.wrap(last, max(width - taken, 20)) or [""]
-        lines.append([*first, parts[0]])
-        lines += [[*("" for _ in first), part] for part in parts[1:]]
+    """Return the rows with cells wrapped so that they fit; continuation lines leave the other columns empty."""
+    widths = _fitted([max(len(row[i]) for row in [list(header), *cells]) for i in range(len(header))], width)
+    lines: list[list[str]] = []
+    for row in cells:
+        parts = [textwrap.wrap(cell, room) for cell, room in zip(row, widths, strict=True)]
+        lines += map(list, zip_longest(*parts, fillvalue="")) if any(parts) else [row]
     return lines
+
+
+def _fitted(widths: list[int], width: int) -> list[int]:
+    """Return widths of columns that fit: the last one shrinks first, then the widest of the others."""
+    room = width - SPACE * (len(widths) - 1)
+    *first, last = widths
+    last = min(last, max(room - sum(first), NARROWEST))
+    while sum(first) + last > room and max(first) > NARROWEST:
+        first[first.index(max(first))] -= 1
+    return [*first, last]

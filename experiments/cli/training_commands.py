@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from experiments.cli.commands import AddCommand
+from experiments.cli.commands import OWN_WORLD, AddCommand
 from experiments.cli.tables import table
 from experiments.training.tune_guided import tune
 from selectenv.checks import check_int, check_name
@@ -79,7 +79,7 @@ def _add_tune_guided(add: AddCommand) -> None:
             "tune-guided my_module:my_world": "use the TabularWorld that my_module.my_world() returns",
         },
     )
-    command.add_argument("world", help="name of a tabular world, or module:function that returns a TabularWorld")
+    command.add_argument("world", help=f"name of a tabular world; {OWN_WORLD}")
     command.add_argument("--trials", type=int, default=50, help="number of schedules to try (default: 50)")
     command.add_argument("--seeds", type=int, default=10, help="datasets and episodes per schedule (default: 10)")
     command.add_argument("--storage", type=Path, help="keep the trials in this file, so that the search can resume")

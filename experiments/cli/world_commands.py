@@ -3,19 +3,27 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 import agents
 import selectenv
 from agents.errors import SearchLimitError
-from experiments.analysis.best_known import best_known, update
+from experiments.analysis.best_known import best_known, find_best, update
 from experiments.analysis.figures import selections_figure
-from experiments.cli.commands import AddCommand
+from experiments.cli.commands import OWN_STRATEGY, OWN_WORLD, AddCommand
 from experiments.cli.tables import table
-from experiments.protocol.budgets import BUDGETS, WORLDS
+from experiments.engine.own_cells import budgets_of, is_own_world
+from experiments.engine.problems import problem
+from experiments.protocol.budgets import WORLDS
 from experiments.training.expert_cards import cards_table, curves
 from selectenv.checks import check_name
+from selectenv.env import RewardSelectionEnv
 from selectenv.errors import OptionError
+from selectenv.io.progress import progress
+from selectenv.worlds import find_world
 
+Entries = dict[tuple[str, str, int], dict[str, Any]]
+"""World, learner and number of labels -> the best label set known."""
 SHOWN = ("uniform", "visitation", "guided", "terminal-guided", "sequential-greedy", "es-200", "swap-search")
 """Strategies that `show` draws in tabular worlds."""
 SHOWN_IN_GAMES = ("uniform", "visitation", "guided", "terminal", "terminal-guided")
@@ -31,11 +39,17 @@ def add_to(add: AddCommand) -> None:
         {
             "show CliffWalk --labels 12": "draw the default strategies with 12 labels",
             "show Tree --strategies guided exact": "draw these strategies only",
+            "show Tree --strategies my_module:MyStrategy model.zip": "draw strategies of your own",
+            "show my_module:my_world": "draw the default strategies in a world of your own",
         },
     )
-    command.add_argument("world", help="name of a world (see `selectenv list worlds`)")
-    command.add_argument("--labels", type=int, help="number of labels (default: the second published budget, or 24)")
-    command.add_argument("--strategies", nargs="+", help="names of strategies (default: a selection of them)")
+    command.add_argument("world", help=f"name of a world (see `selectenv list worlds`); {OWN_WORLD}")
+    command.add_argument(
+        "--labels", type=int, help="number of labels (default: the second published budget; 24 in games)"
+    )
+    command.add_argument(
+        "--strategies", nargs="+", help=f"names of strategies (default: a selection of them); {OWN_STRATEGY}"
+    )
     command.add_argument("--out", type=Path, default=Path("out"), help="directory of the figure (default: out)")
     command = add(
         "best",
@@ -44,12 +58,17 @@ def add_to(add: AddCommand) -> None:
         {
             "best CliffWalk": "all budgets and both rules",
             "best Tree --learner uds --labels 9 --update": "search again first",
+            "best my_module:my_world --labels 3": "search in a world of your own",
+            "best Tree --labels 9 --strategies my_module:MyStrategy": "also show the gap of a strategy of your own",
         },
     )
-    command.add_argument("world", help="name of a tabular world, or all")
+    command.add_argument("world", help=f"name of a tabular world, or all; {OWN_WORLD}")
     command.add_argument("--learner", choices=("uds", "adapted"), help="only this rule")
     command.add_argument("--labels", type=int, help="only this number of labels")
     command.add_argument("--update", action="store_true", help="search again first, and keep what is better")
+    command.add_argument(
+        "--strategies", nargs="+", default=[], help=f"also play these strategies and show their gaps; {OWN_STRATEGY}"
+    )
     command = add(
         "experts",
         _experts,
@@ -60,11 +79,12 @@ def add_to(add: AddCommand) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    world = check_name("world", options.world, selectenv.WORLDS)
-    labels = options.labels if options.labels is not None else BUDGETS[world][1] if world in BUDGETS else 24
+    world = options.world
+    tabular = find_world(world, {}).family == "tabular"
+    labels = options.labels if options.labels is not None else budgets_of(world)[:2][-1] if tabular else 24
     # Games are drawn with a table, which learns in seconds.
     drawn, env = {}, selectenv.make_env(world, budget=labels, learner="uds")
-    for name in options.strategies or (SHOWN if world in BUDGETS else SHOWN_IN_GAMES):
+    for name in options.strategies or (SHOWN if tabular else SHOWN_IN_GAMES):
         agent = agents.make(name)
         try:
             agent.train(env)
@@ -74,27 +94,53 @@ def _show(options: argparse.Namespace) -> None:
         episode = agents.play(env, agent)
         drawn[f"{name}: {episode.performance:.2f}"] = env.labelled_at.copy()
         print(f"{name:<22} {episode.performance:>10.3f}  {', '.join(map(str, episode.ids))}", flush=True)
-    path = options.out / f"{world}-{labels}.png"
+    path = options.out / f"{world.replace(':', '-')}-{labels}.png"
     selections_figure(env.problem, drawn, path)
     print(f"\nfigure: {path}")
 
 
 def _best(options: argparse.Namespace) -> None:
-    worlds = WORLDS if options.world == "all" else (check_name("world", options.world, [*WORLDS, "all"]),)
     learners = (options.learner,) if options.learner else ("uds", "adapted")
+    entries = _own_entries(options, learners) if is_own_world(options.world) else _known_entries(options, learners)
+    if not entries:
+        raise OptionError(f"no label sets of {options.labels} labels are known; --update searches for them")
+    rows: list[tuple[Any, ...]] = []
+    for (world, learner, labels), entry in entries.items():
+        proof = "optimal" if entry["certified"] else f"within {entry['within']:.3f}"
+        ids = ", ".join(map(str, sorted(entry["ids"])))
+        gap = [""] if options.strategies else []
+        rows.append((world, learner, labels, f"{entry['return']:.4f}", *gap, proof, entry["found_by"], ids))
+        for name in options.strategies:
+            env = RewardSelectionEnv(problem(world, {"learner": learner}), labels)
+            agent = agents.make(name)
+            agent.train(env)
+            episode = agents.play(env, agent)
+            assert episode.performance is not None
+            behind = entry["return"] - episode.performance
+            ids = ", ".join(map(str, sorted(episode.ids)))
+            rows.append((world, learner, labels, f"{episode.performance:.4f}", f"{behind:.3f}", "", name, ids))
+    columns = ("gap", "proved") if options.strategies else ("proved",)
+    print(table(("world", "learner", "labels", "return", *columns, "found by", "states"), rows))
+
+
+def _known_entries(options: argparse.Namespace, learners: tuple[str, ...]) -> Entries:
+    """Return the best known sets of the published worlds, after a new search if that is asked for."""
+    worlds = WORLDS if options.world == "all" else (check_name("world", options.world, [*WORLDS, "all"]),)
     if options.update:
         print(f"{update(worlds, learners, options.labels)} entries improved\n")
-    rows = []
+    found = {}
     for key, entry in best_known().items():
         world, learner, labels = key.split("/")
         if world in worlds and learner in learners and options.labels in (None, int(labels)):
-            proof = "optimal" if entry["certified"] else f"within {entry['gap']:.3f}"
-            ids = ", ".join(map(str, sorted(entry["ids"])))
-            rows.append((world, learner, int(labels), f"{entry['return']:.4f}", proof, entry["found_by"], ids))
-    if not rows:
-        raise OptionError(f"no label sets of {options.labels} labels are known; --update searches for them")
-    rows.sort(key=lambda row: (WORLDS.index(row[0]), row[1], row[2]))
-    print(table(("world", "learner", "labels", "return", "proved", "found by", "states"), rows))
+            found[world, learner, int(labels)] = entry
+    return dict(sorted(found.items(), key=lambda item: (WORLDS.index(item[0][0]), *item[0][1:])))
+
+
+def _own_entries(options: argparse.Namespace, learners: tuple[str, ...]) -> Entries:
+    """Search for the best sets of a world of one's own; they are shown and not stored."""
+    budgets = budgets_of(options.world) if options.labels is None else (options.labels,)
+    work = [(options.world, learner, labels) for learner in learners for labels in budgets]
+    return {task: find_best(*task) for task in progress(work, len(work), "best known")}
 
 
 def _experts(options: argparse.Namespace) -> None:

@@ -154,6 +154,17 @@ class ResultsStore:
         unique = {cell.key: cell for cell in cells}
         return [Result(cell, json.loads(found[key][7]), found[key][8]) for key, cell in unique.items() if key in found]
 
+    def cells(self, study: str) -> list[Cell]:
+        """Return the cells of a study that have results, in the order of their content.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
+        found = [
+            Cell(study, row[2], row[3], row[4], json.loads(row[5])) for row in self._rows().values() if row[1] == study
+        ]
+        return sorted(found, key=lambda cell: (cell.world, cell.strategy, cell.seed, json.dumps(cell.settings)))
+
     def add(self, results: Iterable[Result]) -> None:
         """Write results, all of them or none.
 

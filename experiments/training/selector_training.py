@@ -315,7 +315,7 @@ def train_selector(
             run.save()
             agent = LearnedSelector(str(path))
             mean = worlds.measure(agent)
-            metrics |= {"held-out/return": mean, **{f"gap to/{n}": r - mean for n, r in worlds.rivals.items()}}
+            metrics |= {"held-out/return": mean, **{f"behind/{n}": r - mean for n, r in worlds.rivals.items()}}
             if log is not None:
                 log.scalars(run.done, metrics)
                 log.image(run.done, "selection", _drawn(worlds, agent))

@@ -1,6 +1,5 @@
 """Tune the schedule of guided with Optuna, in a registered world or in a user-defined one."""
 
-import importlib
 import os
 from typing import Any
 
@@ -12,35 +11,26 @@ from agents.heuristics.guided import DECAYS
 from experiments.engine.problems import prefix_masks
 from experiments.protocol.budgets import FEEDBACK
 from selectenv.budget import number_of_labels
-from selectenv.checks import check_int, check_name
-from selectenv.domains.tabular import TabularWorld
+from selectenv.checks import check_int
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError, OptionError
 from selectenv.io.journal import open_journal
 from selectenv.io.progress import progress
 from selectenv.problem import SelectionProblem
+from selectenv.worlds import find_world
 
 DEFAULT = {"decay": "linear", "temperature": 6.0, "fixtime": 0.5}
 
 
-def find_world(name: str) -> str | TabularWorld:
-    """Return the name of a tabular world, or the world returned by "module:function".
+def check_tabular(name: str) -> None:
+    """Raise unless a world is tabular; see `find_world` for the errors of names that do not exist.
 
     Raises:
-        OptionError: there is no such function, or it does not return a TabularWorld.
+        OptionError: the world is not tabular.
     """
-    if ":" not in name:
-        return check_name("world", name, selectenv.TABULAR)
-    module, _, function = name.partition(":")
-    try:
-        world = getattr(importlib.import_module(module), function)()
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise OptionError(
-            f"{name!r} must be module:function, where function takes no arguments and returns a TabularWorld ({error})"
-        ) from None
-    if not isinstance(world, TabularWorld):
-        raise OptionError(f"{name!r} must return a TabularWorld, not {type(world).__name__}")
-    return world
+    world = find_world(name, {})
+    if world.family != "tabular":
+        raise OptionError(f"guided is tuned in tabular worlds: {name!r} is a {type(world).__name__}")
 
 
 def mean_return(problems: list[SelectionProblem], options: dict[str, Any]) -> float:
@@ -68,8 +58,8 @@ def tune(
     except ModuleNotFoundError:
         raise MissingExtraError("tuning needs Optuna: pip install 'selectenv[meta]'") from None
     check_int("--trials", trials)
-    world = find_world(name)
-    problems = [selectenv.make_problem(world, dataset_seed=seed) for seed in range(check_int("--seeds", seeds))]
+    check_tabular(name)
+    problems = [selectenv.make_problem(name, dataset_seed=seed) for seed in range(check_int("--seeds", seeds))]
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     kept = None if storage is None else open_journal(storage)
     study = optuna.create_study(

@@ -46,8 +46,8 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
             member = zipfile.ZipInfo(f"{name}.npy")
             member.file_size = array.nbytes + HEADER_BYTES  # beyond 2 GiB the entry grows another 20 bytes
             more = 20 if member.file_size > zipfile.ZIP64_LIMIT else 0
-            gap = -(bundle.start_dir + 30 + len(member.filename) + 4 + more) % ALIGNMENT
-            member.extra = struct.pack("<HH", 0xFFFF, gap) + bytes(gap)  # aligned for memory mapping
+            padding = -(bundle.start_dir + 30 + len(member.filename) + 4 + more) % ALIGNMENT
+            member.extra = struct.pack("<HH", 0xFFFF, padding) + bytes(padding)  # aligned for memory mapping
             with bundle.open(member, "w") as entry:
                 np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
     return target

@@ -1,6 +1,7 @@
 """TensorBoard event files: scalars, histograms and images, without torch."""
 
 import io
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,12 +9,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from selectenv.errors import MissingExtraError
+from selectenv.checks import check_path, shown
+from selectenv.errors import FileError, MissingExtraError
+from selectenv.io.atomic import make_directory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BINS = 50
+
+
+def log_directory(name: str, path: str | os.PathLike[str]) -> Path:
+    """Create and return a log directory.
+
+    Raises:
+        FileError: TensorBoard cannot write there, because the path has characters that are not valid in UTF-8.
+    """
+    folder = check_path(name, path)
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError:
+        raise FileError(f"{name}={shown(os.fspath(path))} is not valid UTF-8, which TensorBoard needs") from None
+    return make_directory(name, folder)
 
 
 def require_tensorboard() -> None:

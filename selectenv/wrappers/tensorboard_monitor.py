@@ -10,8 +10,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from selectenv.checks import check_int, check_path
 from selectenv.errors import ClosedError, FileError
-from selectenv.io.atomic import make_directory
-from selectenv.io.event_log import EventLog, require_tensorboard
+from selectenv.io.event_log import EventLog, log_directory, require_tensorboard
 from selectenv.observation import Observation
 from selectenv.typing import BoolArray
 from selectenv.wrappers.batch_labels import selection_env
@@ -22,11 +21,12 @@ MOST_FOLDERS = 10_000
 class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructorArgs):
     """Wrapper that logs every episode to TensorBoard, and some episodes in detail.
 
-    By episode number: `episode/performance`, `episode/gap` (the performance with all states labelled, minus that of the
-    episode), `episode/cost` (performances disclosed to the strategy since the previous episode, so that a search counts
-    towards the episode that follows it), `episode/wasted`, `episode/labels`, and a histogram of the labelled `states`.
-    Every ``detail_every`` episodes also, by number of labels and as a separate run, `by_labels/performance` and
-    `by_labels/gap`, and the `selection` as an image. What the monitor evaluates is not a cost of the strategy.
+    By episode number: `episode/performance`, `episode/regret_to_full_labels` (the performance with all states labelled,
+    minus that of the episode), `episode/cost` (performances disclosed to the strategy since the previous episode, so
+    that a search counts towards the episode that follows it), `episode/wasted`, `episode/labels`, and a histogram of
+    the labelled `states`. Every ``detail_every`` episodes also, by number of labels and as a separate run,
+    `by_labels/performance` and `by_labels/regret_to_full_labels`, and the `selection` as an image. What the monitor
+    evaluates is not a cost of the strategy.
 
     Each environment writes to its own directory, ``logdir``/env-0, ``logdir``/env-1, ..., so that several environments
     can share a ``logdir``, for example in the vectorised environments of Stable-Baselines3, in one process or several.
@@ -91,12 +91,13 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         return masks
 
     def _metrics(self, group: str) -> dict[str, float]:
-        """Return performance and gap of the current labels; empty if the problem has no evaluator."""
+        """Return performance and regret to full labels of the current labels; empty if the problem has no evaluator."""
         if not self._selection.problem.has_performance:
             return {}
         problem = self._selection.problem
         value = problem.score(self._selection.labelled_at > 0)
-        return {f"{group}/performance": value, f"{group}/gap": problem.score(problem.dataset.labelable) - value}
+        regret = problem.score(problem.dataset.labelable) - value
+        return {f"{group}/performance": value, f"{group}/regret_to_full_labels": regret}
 
     def _finish(self) -> None:
         env = self._selection
@@ -128,7 +129,7 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
 
 def _own_folder(logdir: Path) -> Path:
     """Create and return the first unused directory env-0, env-1, ...; no two environments share one."""
-    make_directory("logdir", logdir)
+    log_directory("logdir", logdir)
     taken = [int(path.name[4:]) for path in logdir.glob("env-*") if path.name[4:].isdigit()]
     for number in range(int(np.max(taken, initial=-1)) + 1, MOST_FOLDERS):
         try:

@@ -95,6 +95,10 @@ def train_sb3(**arguments: Any) -> Any:
     agents.make("ppo", steps=8, n_envs=1, sb3={"n_steps": 4, "batch_size": 4}).train(**arguments)
 
 
+def from_sb3(**arguments: Any) -> Any:
+    return agents.play(small.env(), agents.from_sb3(**arguments)).performance
+
+
 def look_up(name: Any) -> Any:
     name in AGENTS, AGENTS.get(name)
     return AGENTS[name]
@@ -151,6 +155,8 @@ AGENT_CALLS = [
         ),
     ),
     Call("SearchTask", search_task, {"env": small.env, "seed": lambda: 0, "sets": lambda: np.array([[0, 1]])}),
+    Call("agents.from_sb3", from_sb3, {"model": small.sb3_model_file, **constants(observe=None, name=None)}),
+    Call("Taxonomy", agents.Taxonomy, constants(test_loop="open", training="none", evaluator="never", oracle="")),
     Call("AGENTS", look_up, {"name": lambda: "guided"}),
     Call(
         "Sb3Agent.train",

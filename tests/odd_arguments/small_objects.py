@@ -121,6 +121,16 @@ def agent_file() -> Path:
 
 
 @cache
+def sb3_model_file() -> Path:
+    """Return the file of a model of Stable-Baselines3."""
+    from stable_baselines3 import PPO
+
+    path = folder() / "model.zip"
+    PPO("MultiInputPolicy", env(), policy_kwargs={"net_arch": [4]}).save(path)
+    return path
+
+
+@cache
 def text_file() -> Path:
     """Return a file of something else."""
     path = folder() / "some.txt"

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 import agents
-import selectenv
 from agents.errors import SearchLimitError
 from experiments.analysis.comparison import DETERMINISTIC
 from experiments.analysis.verdicts import NOT_ENUMERATED
@@ -16,6 +15,7 @@ from experiments.protocol.budgets import WORLDS
 from selectenv.env import RewardSelectionEnv
 from selectenv.evaluation import RolloutReturns
 from selectenv.options import TEST_SHARES
+from selectenv.worlds import find_world
 
 EPISODES = 10_000
 """Number of episodes behind a published return."""
@@ -79,5 +79,5 @@ def run_trained(cell: Cell) -> list[Record]:
 
 def noise(world: str, policy: Any) -> float:
     """Return the standard error of the mean return over the published number of episodes."""
-    returns, _ = RolloutReturns(selectenv.TABULAR[world].make(), EPISODES).episode_returns(policy)
+    returns, _ = RolloutReturns(find_world(world, {}), EPISODES).episode_returns(policy)  # type: ignore[arg-type]
     return float(returns.std() / np.sqrt(EPISODES))

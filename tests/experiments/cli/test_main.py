@@ -82,6 +82,16 @@ def test_lists_name_everything_and_fit_100_columns(what, names, capsys):
     assert [line.split()[0] for line in lines[2:] if not line.startswith(" ")] == list(names)
 
 
+@pytest.mark.parametrize(
+    ("what", "registry"), [("worlds", selectenv.WORLDS), ("agents", agents.AGENTS), ("learners", LEARNERS)]
+)
+def test_lists_fit_100_columns_with_long_names_of_extensions(what, registry, capsys, monkeypatch):
+    name = "a-strategy-world-or-learner-of-a-package-with-a-name-that-takes-more-than-half-of-the-line"
+    monkeypatch.setattr(registry, "_found", {name: EntryPoint(name, "no_such_module:Thing", registry.group)})
+    assert cli.main(["list", what]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+
+
 def test_an_extension_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch):
     broken = EntryPoint("broken", "no_such_module:Thing", agents.AGENTS.group)
     monkeypatch.setattr(agents.AGENTS, "_found", {"broken": broken})
@@ -105,7 +115,7 @@ def test_list_means_studies(capsys):
         (["show", "Tree", "--labels", "0"], "out of range"),
         (["show", "Graph", "--labels", "3", "--strategies", "uniform", "--out", "a-file"], "a-file"),
         (["best", "Tree", "--labels", "4"], "--update"),
-        (["tune-guided", ":"], "module:function"),
+        (["tune-guided", ":"], "module:name"),
         (["demo", "--out", "a-file"], "a-file"),
         (["report", "--results", "."], "."),
     ],

@@ -18,3 +18,13 @@ def test_the_last_column_is_wrapped():
     assert lines[3].startswith("      word")  # continuation lines leave the name empty
     assert sum(line.count("word") for line in lines) == 30
     assert lines[-1] == "b"
+
+
+def test_no_line_is_longer_than_the_width():
+    rows = [("n" * 70, f"RewardSelection-{'n' * 70}-v0", "uds", "word " * 30), ("short", "id", "", "")]
+    lines = table(("world", "environment", "learner", "description"), rows, width=100).splitlines()
+    assert max(map(len, lines)) <= 100
+    text = "".join(lines[2:]).replace(" ", "")
+    assert text.count("word") == 30
+    assert text.count("n") == 70 + 70 + 1
+    assert lines[-1].split() == ["short", "id"]

@@ -130,7 +130,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     log = EventAccumulator(str(tmp_path / "log")).Reload()
-    wanted = {"held-out/return", "gap to/guided", "gap to/sequential-greedy", "train/loss", "train/entropy"}
+    wanted = {"held-out/return", "behind/guided", "behind/sequential-greedy", "train/loss", "train/entropy"}
     assert wanted <= set(log.Tags()["scalars"])
     assert log.Tags()["images"] == ["selection"]
     assert cli.main(["train-selector", "--decisions", "0", "--out", str(out)]) == 1

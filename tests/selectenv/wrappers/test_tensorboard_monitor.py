@@ -33,7 +33,9 @@ def test_everything_promised_is_there(tmp_path):
     log = read(tmp_path / "env-0")
     np.testing.assert_allclose(values(log, "episode/performance"), [e.performance for e in episodes], rtol=1e-6)
     full = problem.score(problem.dataset.labelable)
-    np.testing.assert_allclose(values(log, "episode/gap"), [full - e.performance for e in episodes], rtol=1e-5)
+    np.testing.assert_allclose(
+        values(log, "episode/regret_to_full_labels"), [full - e.performance for e in episodes], rtol=1e-5
+    )
     assert values(log, "episode/labels") == [5, 5, 5]
     assert values(log, "episode/wasted") == [0, 0, 0]
     assert values(log, "episode/cost") == [0, 0, 0]
@@ -61,7 +63,7 @@ def test_performance_against_labels(tmp_path):
     problem = selectenv.make_problem("Tree", **SIZE)
     wanted = [problem.performance([15]), problem.performance([15]), problem.performance([15, 19])]
     np.testing.assert_allclose(values(curve, "by_labels/performance"), wanted, rtol=1e-6)
-    assert [event.step for event in curve.Scalars("by_labels/gap")] == [1, 2, 3]
+    assert [event.step for event in curve.Scalars("by_labels/regret_to_full_labels")] == [1, 2, 3]
     assert values(read(tmp_path / "env-0"), "episode/wasted") == [1]
 
 
