@@ -15,9 +15,9 @@ from agents.sb3.policy_scores import PolicyScores
 from agents.sb3.sb3_agents import CARD
 from selectenv.checks import check_callable, check_instance, shown
 from selectenv.errors import MissingExtraError, ObservationError, OptionTypeError
+from selectenv.evaluation.evaluator import Calls
 from selectenv.typing import FloatArray, IntArray
 from selectenv.view import SelectionView
-from selectenv.evaluation.evaluator import Calls
 from selectenv.wrappers.batch_labels import selection_env
 
 Observe = Callable[[Observation, Info], Any]
