@@ -149,8 +149,8 @@ class RankingAgent(Agent):
     """A strategy that labels the states with the highest scores; ties go to the lower number."""
 
     def select_many(self, obs: Observation, info: Info, k: int, rng: np.random.Generator) -> IntArray:
-        """Return the k states [k] with the highest scores."""
-        return top_k(self.scores(obs, info), k)
+        """Return the k states [k] with the highest scores among those that can still be labelled."""
+        return top_k(only_open(self.scores(obs, info), info), k)
 
 
 def feature(obs: Observation, name: str) -> FloatArray:

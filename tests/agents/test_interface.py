@@ -265,3 +265,15 @@ def test_numpy_options_can_be_saved(tmp_path):
     agent = agents.make("es", iterations=np.int64(2), population=np.int32(5))
     agent.train(env, np.int64(3))
     assert agents.load(agent.save(tmp_path / "es.json")).iterations == 2
+
+
+def test_ranking_strategies_need_no_mask_of_their_own():
+    class MostVisited(agents.RankingAgent):
+        name = "most-visited"
+        taxonomy = agents.Taxonomy("closed", "none", "never")
+
+        def scores(self, obs, info):
+            return obs["visitation"]
+
+    env = selectenv.make_env("FrozenLake", budget=4, dataset_size=2000)
+    assert len(agents.play(env, MostVisited()).labels) == 4
