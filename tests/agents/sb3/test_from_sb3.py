@@ -96,6 +96,14 @@ def test_every_label_is_chosen_anew_even_between_refits(trained):
     assert agents.play(env, agents.from_sb3(trained("MaskablePPO")), seed=2).labels.tolist() == by_hand
 
 
+def test_returns_paid_in_training_are_a_cost_of_the_strategy():
+    env = graph()
+    model = A2C("MultiInputPolicy", env, seed=0).learn(20)
+    agent, disclosed = agents.from_sb3(model), env.unwrapped.calls.disclosed
+    assert disclosed == 4  # episodes of five labels
+    assert agents.play(graph(), agent).cost == agent.training_calls.cost == disclosed
+
+
 def test_a_recurrent_model_forgets_the_last_episode(trained):
     env, agent = graph(), agents.from_sb3(trained("RecurrentPPO"))
     first = agents.play(env, agent, seed=1)
