@@ -81,6 +81,9 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self.action_space = gym.spaces.Discrete(n)
         self.labelled_at = np.zeros(n, np.int64)
         """[n] when each state was labelled in the episode, counted from 1; 0 if it is not labelled."""
+        self._revealed_means = np.zeros(n)
+        self._reward_scale = 0.0
+        """Largest magnitude of a reward revealed in the episode."""
         self.labels_spent, self._since_refit = self.budget, 0  # nothing may be labelled before reset
         self._initial_labels = np.empty(0, np.int64)
         self._view: SelectionView | None = None
@@ -121,7 +124,9 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self._initial_labels, self._begun, self._judged = initial, True, False
         self.labels_spent, self._since_refit = len(initial), 0
         self._scale = 0.0
-        self._update_rewards()
+        self._revealed_means[:] = 0.0
+        self._reward_scale = 0.0
+        self._add_rewards(initial)
         self._value: float | None = None
         self._view = None
         self._refit()
@@ -130,7 +135,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             "action_mask": self._open.astype(np.int8),
             "budget": self.budget,
             "initial": initial.copy(),
-            "revealed": self._revealed(initial),
+            "revealed": tuple(self._revealed_by(number) for number in initial.tolist()),
         }
         return self._observation(), info
 
@@ -150,12 +155,13 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self.labels_spent += 1
         if not wasted:
             self.labelled_at[number] = self.labels_spent
+            self._add_rewards(number)
             if self._view is not None:
                 self._reveal(np.array([number]))
         observation, reward, over, info = self._after_labelling(1, wasted)
         info["state"] = self.problem.states[number]
         info["wasted"] = wasted
-        info["revealed"] = {} if wasted else self._revealed(np.array([number]))[0]
+        info["revealed"] = {} if wasted else self._revealed_by(number)
         return observation, reward, over, False, info
 
     def label_many(self, actions: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -176,12 +182,16 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         first_time[np.unique(numbers, return_index=True)[1]] = True
         fresh = first_time & self._open[numbers]
         self.labelled_at[numbers[fresh]] = self.labels_spent + 1 + np.flatnonzero(fresh)
+        self._add_rewards(numbers[fresh])
         self._reveal(numbers[fresh])
         self.labels_spent += len(numbers)
         observation, reward, over, info = self._after_labelling(len(numbers), not fresh.any())
         info["state"] = self.problem.states[numbers]
         info["wasted"] = int((~fresh).sum())
-        info["revealed"] = self._revealed(np.where(fresh, numbers, -1))
+        info["revealed"] = tuple(
+            self._revealed_by(number) if new else {}
+            for number, new in zip(numbers.tolist(), fresh.tolist(), strict=True)
+        )
         return observation, reward, over, False, info
 
     def action_masks(self) -> BoolArray:
@@ -283,17 +293,16 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         dataset = self.problem.dataset
         return dataset.reward_summary(dataset.all_rewards)
 
-    def _revealed(self, numbers: IntArray) -> tuple[dict[int, float], ...]:
-        """Return what the labels on states reveal, action -> mean reward; empty for the number -1."""
-        means = self._summary.by_action[numbers].tolist()
-        return tuple(
-            {} if number < 0 else {action: mean for action, mean in enumerate(row) if not math.isnan(mean)}
-            for number, row in zip(numbers.tolist(), means, strict=True)
-        )
+    def _revealed_by(self, number: int) -> dict[int, float]:
+        """Return what the label on a state reveals: action -> mean reward."""
+        means = self._summary.by_action[number].tolist()
+        return {action: mean for action, mean in enumerate(means) if not math.isnan(mean)}
 
-    def _update_rewards(self) -> None:
-        """Update the features that show the rewards revealed so far."""
-        self._features.update(reward_features(self._summary, self.labelled_at > 0))
+    def _add_rewards(self, numbers: int | IntArray) -> None:
+        """Add what new labels reveal to what the observation shows."""
+        summary = self._summary
+        self._revealed_means[numbers] = summary.mean[numbers]
+        self._reward_scale = max(self._reward_scale, float(np.max(summary.largest_magnitude[numbers], initial=0.0)))
 
     def _reveal(self, states: IntArray) -> None:
         """Add the rewards of newly labelled states to the view, if `view` was called in this episode."""
@@ -348,8 +357,6 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         """Refit if it is due, and return observation, reward, whether the episode is over, and info."""
         over = self.labels_spent == self.budget
         self._stale |= not wasted
-        if not wasted:
-            self._update_rewards()
         self._since_refit += labels
         if self._since_refit >= self._refit_every:
             self._since_refit %= self._refit_every
@@ -378,6 +385,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         """Return fresh arrays: Gymnasium's checkers reject observations that share memory."""
         features = {name: feature.copy() for name, feature in self._features.items()}
         features["labelled"] = (self.labelled_at / self.budget).astype(np.float32)
+        features |= reward_features(self._revealed_means, self._reward_scale)
         features["budget"] = np.array([1 - self.labels_spent / self.budget], np.float32)
         return features
 

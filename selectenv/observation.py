@@ -4,7 +4,6 @@ import gymnasium as gym
 import numpy as np
 
 from selectenv.checks import check_name
-from selectenv.datasets.reward_summary import RewardSummary
 from selectenv.kernels.tabular.occupancy import best_predecessors
 from selectenv.kernels.tabular.single import occupancy
 from selectenv.kernels.tabular.tolerances import TIE
@@ -41,18 +40,18 @@ def data_features(problem: SelectionProblem) -> Observation:
     }
 
 
-def reward_features(summary: RewardSummary, labels: BoolArray) -> Observation:
-    """Return what the labels [n] revealed: the mean reward of each state, and the scale of the rewards.
+def reward_features(means: FloatArray, largest: float) -> Observation:
+    """Return what the labels revealed: the mean reward of each state, and the scale of the rewards.
 
-    The largest magnitude m of a revealed reward scales `reward` to [-1, 1]; `reward_scale` is m / (1 + m).
+    Args:
+        means: [n] mean revealed reward of each state, 0 where unlabelled.
+        largest: largest magnitude m of a revealed reward; it scales `reward` to [-1, 1], and `reward_scale` is
+            m / (1 + m).
     """
-    scale = float(np.where(labels, summary.largest_magnitude, 0.0).max())
-    reward = np.where(labels, summary.mean, 0.0)
-    if scale > 0:
-        reward = np.clip(reward / scale, -1.0, 1.0)  # rounding can make a mean larger than the largest reward
+    scaled = means / largest if largest > 0 else means
     return {
-        "reward": reward.astype(np.float32),
-        "reward_scale": np.array([scale / (1 + scale)], np.float32),
+        "reward": scaled.astype(np.float32),
+        "reward_scale": np.array([largest / (1 + largest)], np.float32),
     }
 
 
