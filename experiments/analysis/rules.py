@@ -52,24 +52,28 @@ class MeanOverSeeds:
 
     def slack(self, published: PublishedMean) -> float:
         """Return a multiple of the published error."""
-        return MEAN_LIMIT * (published.stderr or 0.0) + self.rounding
+        theirs, _ = self._errors(published.stderr)
+        return MEAN_LIMIT * theirs.size + self.rounding
 
     def agrees(self, published: PublishedMean) -> bool:
         """Return whether the difference of the means is not significant."""
         error = combined(*self._errors(published.stderr))
         return p_value(published.mean, self.rounding, np.array([self.ours.mean]), error) >= LEVEL
 
-    def _errors(self, printed: float | None) -> list[StandardError]:
-        """Return the standard errors of the published mean and of ours; none if neither side has one."""
+    def _errors(self, printed: float | None) -> tuple[StandardError, StandardError]:
+        """Return the standard errors of the published mean and of ours; they are 0 if neither side has one."""
         runs, seeds = self.ours.runs, self.published_seeds
         mine = StandardError(self.ours.stderr, runs - 1) if runs > 1 else None
         # The printed error is rounded too: the largest one that is printed like this counts.
         theirs = None if printed is None else StandardError(printed + self.rounding, seeds - 1)
-        if theirs is None and mine is not None:
-            theirs = StandardError(mine.size * np.sqrt(runs / seeds), mine.freedom)
-        elif mine is None and theirs is not None:
-            mine = StandardError(theirs.size * np.sqrt(seeds / runs), theirs.freedom)
-        return [error for error in (theirs, mine) if error is not None]
+        if theirs is None:
+            theirs = StandardError(0.0) if mine is None else _for_runs(mine, runs, seeds)
+        return theirs, mine or _for_runs(theirs, seeds, runs)
+
+
+def _for_runs(error: StandardError, runs: int, others: int) -> StandardError:
+    """Return the error of a mean over another number of runs with the same spread."""
+    return StandardError(error.size * float(np.sqrt(runs / others)), error.freedom)
 
 
 @dataclass(frozen=True)
