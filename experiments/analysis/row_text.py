@@ -42,7 +42,7 @@ REPORT_COLUMNS = (
     "better than uniform",
 )
 """Means carry their errors and the verdict stands beside them, so that it is in view on a narrow screen."""
-WRAPPED = ("setting", "metric", "verdict")
+WRAPPED = ("setting", "metric", "verdict", "swapped", "95 % interval")
 """Columns of words, which may be broken into lines."""
 
 
