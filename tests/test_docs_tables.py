@@ -65,18 +65,39 @@ def same_with_error(shown: str, row: dict[str, str], mean_column: str = "ours", 
     return same(value, float(row[mean_column])) and same(spread, float(row[error]))
 
 
-def judged(strategies: tuple[str, ...], studies: tuple[str, ...]) -> tuple[int, int]:
-    """Return how many published numbers of tabular worlds agree, and how many there are."""
-    verdicts = [
-        row["verdict"]
+def judged(strategies: tuple[str, ...], studies: tuple[str, ...]) -> list[dict[str, str]]:
+    """Return the rows of published numbers of tabular worlds that were judged."""
+    return [
+        row
         for row in results()
-        if row["verdict"]
-        and row["ours"] != "not enumerated"
+        if row["by the rule"]
         and row["world"] in selectenv.TABULAR
         and row["strategy"].startswith(strategies)
         and row["study"] in studies
     ]
-    return sum(verdict.startswith("agrees") for verdict in verdicts), len(verdicts)
+
+
+def control(row: dict[str, str]) -> tuple[int, int]:
+    """Return how many published numbers of other strategies agree with ours, and how many there are."""
+    agreeing, others = row["swapped"].split(" of ")
+    return int(agreeing), int(others)
+
+
+def told(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the rows in which at least half of the wrong strategies, and at least one, are rejected."""
+    return [row for row in rows if (rejected := control(row)[1] - control(row)[0]) and rejected >= control(row)[0]]
+
+
+def agreement(rows: list[dict[str, str]]) -> tuple[str, str]:
+    """Return how many numbers agree, and how many do with strategies swapped."""
+    agree = sum(row["by the rule"] == "agrees" for row in rows)
+    swapped, others = (sum(numbers) for numbers in zip(*map(control, rows), strict=True))
+    return f"{agree:,} of {len(rows):,}", f"{swapped:,} of {others:,}"
+
+
+def agree_in_words(rows: list[dict[str, str]]) -> str:
+    agree, swapped = agreement(rows)
+    return f"{agree} agree (swapped: {swapped})"
 
 
 def check_environments(table: Table) -> None:
@@ -168,23 +189,52 @@ VERDICT_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def check_verdicts(table: Table) -> None:
-    first_four, every = [0, 0], [0, 0]
-    for place, (name, agree, of, _) in enumerate(table.rows):
+    groups = []
+    for name, can_be_told, *counts, _ in table.rows:
         if name in VERDICT_ROWS:
-            counted = judged(*VERDICT_ROWS[name])
+            rows = judged(*VERDICT_ROWS[name])
         else:
             strategy = name.removesuffix(" (UDS, adapted)")
-            on_policy = judged((f"{strategy}-on-policy",), HEURISTICS)
-            together = judged((strategy,), HEURISTICS)
-            counted = together[0] - on_policy[0], together[1] - on_policy[1]
-        assert (int(agree), int(of)) == counted, name
-        every = [total + new for total, new in zip(every, counted, strict=True)]
-        if place < 4:
-            first_four = [total + new for total, new in zip(first_four, counted, strict=True)]
+            rows = [row for row in judged((strategy,), HEURISTICS) if row["strategy"] == strategy]
+        assert can_be_told == f"{len(told(rows))} of {len(rows)}", name
+        assert tuple(counts) == (*agreement(told(rows)), *agreement(rows)), name
+        groups.append(rows)
+    every, gated = ([row for rows in some for row in rows] for some in (groups, groups[:4]))
+    assert not any(row["by the rule"] == "impossible" for row in every)
+    page, start = text_of("docs/studies.md"), text_of("README.md")
+    can = f"{len(told(every)):,} of the {len(every):,} published numbers can be told from those of other strategies"
+    assert f"{can}, and of these {agree_in_words(told(every))}" in page
+    assert f"With those that cannot be told, {agree_in_words(every)}; none is impossible" in page
+    assert f"{len(told(gated))} of {len(gated)} can be told, and of these {agree_in_words(told(gated))}" in page
+    uds = [row for row in judged(("uniform", "visitation"), HEURISTICS[:1]) if "policy" not in row["strategy"]]
+    can = f"{len(told(uds))} of the {len(uds)} numbers of uniform and visitation can be told"
+    assert f"{can}, and of these {agree_in_words(told(uds))}" in page
+    es = judged(("es-",), ("es-iterations", "es-population"))
+    assert f"only {len(told(es))} of these {len(es)} cells discriminate" in page
+    assert "by the rule alone {} agree; swapped: {}".format(*agreement(es)) in page
+    can = f"{len(told(every)):,} of {len(every):,} can be told from those of other strategies"
+    assert f"{can}, and of these {agree_in_words(told(every))}" in start
+    named = "`uniform`, `visitation`, `brute-force` and `sequential-greedy`"
+    assert f"of those of {named} {agree_in_words(told(gated))}; none is impossible" in start
+
+
+def test_sentences_about_the_rule_count_the_control_of_heuristics():
     page = text_of("docs/studies.md")
-    assert f"none of the {every[1]:,} is impossible" in page
-    assert f"{first_four[0]} of {first_four[1]} agree" in page
-    assert f"{every[0]:,} of {every[1]:,} agree, none is impossible" in text_of("README.md")
+    both = [[row for row in results() if row["study"] == name and row["by the rule"]] for name in HEURISTICS]
+    (_, uds), (_, adapted) = map(agreement, both)
+    assert f"With this rule {uds} and {adapted} wrong numbers agree in the tables of heuristics" in page
+    cells = [row for rows in both for row in rows]
+    assert f"and {len(told(cells))} of their {len(cells)} cells discriminate" in page
+    heuristic, trained = (
+        {
+            (row["world"], row["labels"], row["study"].partition("-")[2]): row["published"]
+            for row in results()
+            if row["strategy"] == "guided" and row["study"] in studies and row["metric"] in ("return", "train")
+        }
+        for studies in (HEURISTICS, TRAINED)
+    )
+    same_numbers = sum(heuristic[key] == number for key, number in trained.items())
+    assert f"because {same_numbers} of its {len(trained)} numbers are those of the tables of heuristics" in page
 
 
 def check_budgets(table: Table) -> None:
@@ -299,9 +349,6 @@ def check_headlines(table: Table) -> None:
             if earned[world, "terminal-guided"] > max(earned[world, name] for name in published_five)
         ]
         assert len(won) == wins
-    agree = [row["verdict"] for name in ("uniform", "visitation") for row in select(study=HEURISTICS[0], strategy=name)]
-    assert len(agree) == 60
-    assert all(verdict.startswith("agrees") for verdict in agree)
     certified = sum(entry["certified"] for entry in entries)
     assert told["How many of the best known label sets are proved optimal?"] == f"{certified} of {len(entries)}"
     assert f"Of the {len(entries)} best known label sets, {certified} are proved optimal" in text_of("docs/studies.md")
@@ -343,7 +390,15 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "terminal",
         "terminal-guided",
     ): check_heuristics,
-    ("published numbers", "agree", "of", "where they differ"): check_verdicts,
+    (
+        "published numbers",
+        "can be told",
+        "of these agree",
+        "swapped",
+        "all agree",
+        "all swapped",
+        "where they differ",
+    ): check_verdicts,
     ("world", "0.1", "0.3", "0.5", "0.7", "0.9"): check_budgets,
     ("fact", "published", "here"): check_exact_facts,
     (
@@ -379,15 +434,27 @@ def test_table_matches_code_and_results(table: Table):
 
 
 def test_sentences_about_games_count_the_verdicts_of_the_full_run():
-    page = text_of("docs/minatar.md")
-    every = [row for row in results() if row["verdict"] and row["ours"] != "not enumerated"]
-    breakout = [row["verdict"].startswith("agrees") for row in every if row["study"].startswith("breakout")]
-    networks = [row["verdict"].startswith("agrees") for row in every if row["study"] == "minatar-trained"]
-    assert f"{sum(breakout)} of the {len(breakout)} published numbers of Breakout agree" in page
-    assert f"{sum(networks)} of {len(networks)} published numbers agree at this scale" in page
-    headline = f"no: {sum(breakout)} of {len(breakout)} numbers of Breakout"
-    assert headline in text_of("README.md")
-    assert f"{sum(networks)} of {len(networks)} with networks" in text_of("README.md")
+    page, start = text_of("docs/minatar.md"), text_of("README.md")
+    every = [row for row in results() if row["by the rule"]]
+    breakout = [row for row in every if row["study"].startswith("breakout")]
+    networks = [row for row in every if row["study"] == "minatar-trained"]
+    can = f"{len(told(breakout))} of the {len(breakout)} published numbers of Breakout can be told"
+    assert can in page
+    assert agree_in_words(told(breakout)).replace(" agree", " agree as printed") in page
+    can = f"{len(told(networks))} of the {len(networks)} published numbers can be told from those of other strategies"
+    assert f"{can}, and of these {agree_in_words(told(networks)).replace(' agree', ' agree at this scale')}" in page
+    agree, swapped = agreement(told(breakout))
+    assert f"no: of the numbers that can be told, {agree} agree in Breakout" in start
+    assert f"tabular learner (swapped: {swapped})" in start
+    agree, swapped = agreement(told(networks))
+    assert f"and {agree} with networks at laptop scale (swapped: {swapped})" in start
+
+
+def test_every_count_of_agreement_stands_beside_its_control():
+    for page in ("README.md", "docs/studies.md", "docs/minatar.md", "docs/selectors.md"):
+        for count in re.finditer(r"\d of (the )?[\d,]+ (\w+ ){0,12}agree\b", text_of(page)):
+            following = text_of(page)[count.end() : count.end() + 60]
+            assert "swapped: " in following or "wrong numbers" in count.group(0), (page, count.group(0), following)
 
 
 @pytest.mark.parametrize(
