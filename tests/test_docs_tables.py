@@ -22,18 +22,13 @@ from selectenv.domains.minatar.experts import load_expert
 from selectenv.domains.minatar.games import GAMES, MinAtarWorld
 from selectenv.domains.tabular.random_worlds import LARGEST, SMALLEST
 from selectenv.learners import LEARNERS
+from tests.agreement_counts import HEURISTICS, TRAINED, agree_in_words, agreement, judged, results, told
 from tests.markdown_pages import ROOT, Table, tables, text_of
 from tests.stress import repetitions
 
 ALL_TABLES = tables()
 WITHOUT_CHECKS = ("docs/developing.md",)
 """Pages whose tables list what a tool found, with reasons in prose."""
-
-
-@cache
-def results() -> tuple[dict[str, str], ...]:
-    with (ROOT / "docs" / "results.csv").open(encoding="utf-8") as file:
-        return tuple(csv.DictReader(file))
 
 
 @cache
@@ -63,41 +58,6 @@ def same(shown: str, value: float) -> bool:
 def same_with_error(shown: str, row: dict[str, str], mean_column: str = "ours", error: str = "std. error") -> bool:
     value, _, spread = shown.partition(" +- ")
     return same(value, float(row[mean_column])) and same(spread, float(row[error]))
-
-
-def judged(strategies: tuple[str, ...], studies: tuple[str, ...]) -> list[dict[str, str]]:
-    """Return the rows of published numbers of tabular worlds that were judged."""
-    return [
-        row
-        for row in results()
-        if row["by the rule"]
-        and row["world"] in selectenv.TABULAR
-        and row["strategy"].startswith(strategies)
-        and row["study"] in studies
-    ]
-
-
-def control(row: dict[str, str]) -> tuple[int, int]:
-    """Return how many published numbers of other strategies agree with ours, and how many there are."""
-    agreeing, others = row["swapped"].split(" of ")
-    return int(agreeing), int(others)
-
-
-def told(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return the rows in which at least half of the wrong strategies, and at least one, are rejected."""
-    return [row for row in rows if (rejected := control(row)[1] - control(row)[0]) and rejected >= control(row)[0]]
-
-
-def agreement(rows: list[dict[str, str]]) -> tuple[str, str]:
-    """Return how many numbers agree, and how many do with strategies swapped."""
-    agree = sum(row["by the rule"] == "agrees" for row in rows)
-    swapped, others = (sum(numbers) for numbers in zip(*map(control, rows), strict=True))
-    return f"{agree:,} of {len(rows):,}", f"{swapped:,} of {others:,}"
-
-
-def agree_in_words(rows: list[dict[str, str]]) -> str:
-    agree, swapped = agreement(rows)
-    return f"{agree} agree (swapped: {swapped})"
 
 
 def check_environments(table: Table) -> None:
@@ -174,8 +134,6 @@ def check_heuristics(table: Table) -> None:
         assert bold == [round(value, 2) == round(max(values), 2) for value in values]
 
 
-HEURISTICS = ("heuristics-uds", "heuristics-adapted")
-TRAINED = ("trained-uds", "trained-adapted")
 VERDICT_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "brute-force (UDS, adapted)": (("brute-force",), TRAINED),
     "sequential-greedy (UDS, adapted)": (("sequential-greedy",), TRAINED),
@@ -216,25 +174,6 @@ def check_verdicts(table: Table) -> None:
     assert f"{can}, and of these {agree_in_words(told(every))}" in start
     named = "`uniform`, `visitation`, `brute-force` and `sequential-greedy`"
     assert f"of those of {named} {agree_in_words(told(gated))}; none is impossible" in start
-
-
-def test_sentences_about_the_rule_count_the_control_of_heuristics():
-    page = text_of("docs/studies.md")
-    both = [[row for row in results() if row["study"] == name and row["by the rule"]] for name in HEURISTICS]
-    (_, uds), (_, adapted) = map(agreement, both)
-    assert f"With this rule {uds} and {adapted} wrong numbers agree in the tables of heuristics" in page
-    cells = [row for rows in both for row in rows]
-    assert f"and {len(told(cells))} of their {len(cells)} cells discriminate" in page
-    heuristic, trained = (
-        {
-            (row["world"], row["labels"], row["study"].partition("-")[2]): row["published"]
-            for row in results()
-            if row["strategy"] == "guided" and row["study"] in studies and row["metric"] in ("return", "train")
-        }
-        for studies in (HEURISTICS, TRAINED)
-    )
-    same_numbers = sum(heuristic[key] == number for key, number in trained.items())
-    assert f"because {same_numbers} of its {len(trained)} numbers are those of the tables of heuristics" in page
 
 
 def check_budgets(table: Table) -> None:
@@ -431,30 +370,6 @@ def test_table_matches_code_and_results(table: Table):
     check = CHECKS[table.header]
     if check is not None:
         check(table)
-
-
-def test_sentences_about_games_count_the_verdicts_of_the_full_run():
-    page, start = text_of("docs/minatar.md"), text_of("README.md")
-    every = [row for row in results() if row["by the rule"]]
-    breakout = [row for row in every if row["study"].startswith("breakout")]
-    networks = [row for row in every if row["study"] == "minatar-trained"]
-    can = f"{len(told(breakout))} of the {len(breakout)} published numbers of Breakout can be told"
-    assert can in page
-    assert agree_in_words(told(breakout)).replace(" agree", " agree as printed") in page
-    can = f"{len(told(networks))} of the {len(networks)} published numbers can be told from those of other strategies"
-    assert f"{can}, and of these {agree_in_words(told(networks)).replace(' agree', ' agree at this scale')}" in page
-    agree, swapped = agreement(told(breakout))
-    assert f"no: of the numbers that can be told, {agree} agree in Breakout" in start
-    assert f"tabular learner (swapped: {swapped})" in start
-    agree, swapped = agreement(told(networks))
-    assert f"and {agree} with networks at laptop scale (swapped: {swapped})" in start
-
-
-def test_every_count_of_agreement_stands_beside_its_control():
-    for page in ("README.md", "docs/studies.md", "docs/minatar.md", "docs/selectors.md"):
-        for count in re.finditer(r"\d of (the )?[\d,]+ (\w+ ){0,12}agree\b", text_of(page)):
-            following = text_of(page)[count.end() : count.end() + 60]
-            assert "swapped: " in following or "wrong numbers" in count.group(0), (page, count.group(0), following)
 
 
 @pytest.mark.parametrize(
