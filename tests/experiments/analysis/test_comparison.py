@@ -193,6 +193,8 @@ def test_a_search_is_judged_by_its_runs_and_guided_by_its_mean():
     many = [{"labels": 3, "train": value, "test": [value]} for value in (4.39, 4.59) * 500]
     (row, _) = compare_searches(searched("guided", many, learner="adapted"), "trained_adapted")
     assert row.verdict.by_rule == AGREES  # the published mean is over 100 seeds, however many ours are
+    (row, _) = compare_searches(searched("guided", spread * 50, learner="adapted"), "trained_adapted")
+    assert row.verdict.by_rule == DIFFERS  # 4.477 is between our runs, but far from their mean
 
 
 def test_our_error_over_test_datasets_counts():

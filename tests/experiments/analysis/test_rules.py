@@ -98,6 +98,12 @@ def test_a_single_run_is_judged_by_all_our_runs_and_not_by_their_mean():
     assert not rule.agrees(PublishedMean(4.9765, None))
 
 
+def test_exactly_the_level_agrees():
+    rule = SingleRun(np.arange(40.0), 0.0, 0.0, (-100.0, 100.0))
+    assert rule.agrees(PublishedMean(0.0, None))  # one run of 40 on one side: twice 2.5 %
+    assert not rule.agrees(PublishedMean(-0.1, None))
+
+
 def test_what_the_error_of_a_number_excuses():
     mean = MeanOverSeeds(summarise(RUNS), 100, ALLOWED)
     assert mean.slack(PublishedMean(9.0, 0.1)) == pytest.approx(3 * 0.1005 + 0.0005)
