@@ -22,18 +22,13 @@ from selectenv.domains.minatar.experts import load_expert
 from selectenv.domains.minatar.games import GAMES, MinAtarWorld
 from selectenv.domains.tabular.random_worlds import LARGEST, SMALLEST
 from selectenv.learners import LEARNERS
+from tests.agreement_counts import HEURISTICS, TRAINED, agree_in_words, agreement, judged, results, told
 from tests.markdown_pages import ROOT, Table, tables, text_of
 from tests.stress import repetitions
 
 ALL_TABLES = tables()
 WITHOUT_CHECKS = ("docs/developing.md",)
 """Pages whose tables list what a tool found, with reasons in prose."""
-
-
-@cache
-def results() -> tuple[dict[str, str], ...]:
-    with (ROOT / "docs" / "results.csv").open(encoding="utf-8") as file:
-        return tuple(csv.DictReader(file))
 
 
 @cache
@@ -63,20 +58,6 @@ def same(shown: str, value: float) -> bool:
 def same_with_error(shown: str, row: dict[str, str], mean_column: str = "ours", error: str = "std. error") -> bool:
     value, _, spread = shown.partition(" +- ")
     return same(value, float(row[mean_column])) and same(spread, float(row[error]))
-
-
-def judged(strategies: tuple[str, ...], studies: tuple[str, ...]) -> tuple[int, int]:
-    """Return how many published numbers of tabular worlds agree, and how many there are."""
-    verdicts = [
-        row["verdict"]
-        for row in results()
-        if row["verdict"]
-        and row["ours"] != "not enumerated"
-        and row["world"] in selectenv.TABULAR
-        and row["strategy"].startswith(strategies)
-        and row["study"] in studies
-    ]
-    return sum(verdict.startswith("agrees") for verdict in verdicts), len(verdicts)
 
 
 def check_environments(table: Table) -> None:
@@ -153,8 +134,6 @@ def check_heuristics(table: Table) -> None:
         assert bold == [round(value, 2) == round(max(values), 2) for value in values]
 
 
-HEURISTICS = ("heuristics-uds", "heuristics-adapted")
-TRAINED = ("trained-uds", "trained-adapted")
 VERDICT_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "brute-force (UDS, adapted)": (("brute-force",), TRAINED),
     "sequential-greedy (UDS, adapted)": (("sequential-greedy",), TRAINED),
@@ -168,23 +147,33 @@ VERDICT_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def check_verdicts(table: Table) -> None:
-    first_four, every = [0, 0], [0, 0]
-    for place, (name, agree, of, _) in enumerate(table.rows):
+    groups = []
+    for name, can_be_told, *counts, _ in table.rows:
         if name in VERDICT_ROWS:
-            counted = judged(*VERDICT_ROWS[name])
+            rows = judged(*VERDICT_ROWS[name])
         else:
             strategy = name.removesuffix(" (UDS, adapted)")
-            on_policy = judged((f"{strategy}-on-policy",), HEURISTICS)
-            together = judged((strategy,), HEURISTICS)
-            counted = together[0] - on_policy[0], together[1] - on_policy[1]
-        assert (int(agree), int(of)) == counted, name
-        every = [total + new for total, new in zip(every, counted, strict=True)]
-        if place < 4:
-            first_four = [total + new for total, new in zip(first_four, counted, strict=True)]
-    page = text_of("docs/studies.md")
-    assert f"none of the {every[1]:,} is impossible" in page
-    assert f"{first_four[0]} of {first_four[1]} agree" in page
-    assert f"{every[0]:,} of {every[1]:,} agree, none is impossible" in text_of("README.md")
+            rows = [row for row in judged((strategy,), HEURISTICS) if row["strategy"] == strategy]
+        assert can_be_told == f"{len(told(rows))} of {len(rows)}", name
+        assert tuple(counts) == (*agreement(told(rows)), *agreement(rows)), name
+        groups.append(rows)
+    every, gated = ([row for rows in some for row in rows] for some in (groups, groups[:4]))
+    assert not any(row["by the rule"] == "impossible" for row in every)
+    page, start = text_of("docs/studies.md"), text_of("README.md")
+    can = f"{len(told(every)):,} of the {len(every):,} published numbers can be told from those of other strategies"
+    assert f"{can}, and of these {agree_in_words(told(every))}" in page
+    assert f"With those that cannot be told, {agree_in_words(every)}; none is impossible" in page
+    assert f"{len(told(gated))} of {len(gated)} can be told, and of these {agree_in_words(told(gated))}" in page
+    uds = [row for row in judged(("uniform", "visitation"), HEURISTICS[:1]) if "policy" not in row["strategy"]]
+    can = f"{len(told(uds))} of the {len(uds)} numbers of uniform and visitation can be told"
+    assert f"{can}, and of these {agree_in_words(told(uds))}" in page
+    es = judged(("es-",), ("es-iterations", "es-population"))
+    assert f"only {len(told(es))} of these {len(es)} cells discriminate" in page
+    assert "by the rule alone {} agree; swapped: {}".format(*agreement(es)) in page
+    can = f"{len(told(every)):,} of {len(every):,} can be told from those of other strategies"
+    assert f"{can}, and of these {agree_in_words(told(every))}" in start
+    named = "`uniform`, `visitation`, `brute-force` and `sequential-greedy`"
+    assert f"of those of {named} {agree_in_words(told(gated))}; none is impossible" in start
 
 
 def check_budgets(table: Table) -> None:
@@ -299,9 +288,6 @@ def check_headlines(table: Table) -> None:
             if earned[world, "terminal-guided"] > max(earned[world, name] for name in published_five)
         ]
         assert len(won) == wins
-    agree = [row["verdict"] for name in ("uniform", "visitation") for row in select(study=HEURISTICS[0], strategy=name)]
-    assert len(agree) == 60
-    assert all(verdict.startswith("agrees") for verdict in agree)
     certified = sum(entry["certified"] for entry in entries)
     assert told["How many of the best known label sets are proved optimal?"] == f"{certified} of {len(entries)}"
     assert f"Of the {len(entries)} best known label sets, {certified} are proved optimal" in text_of("docs/studies.md")
@@ -343,7 +329,15 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "terminal",
         "terminal-guided",
     ): check_heuristics,
-    ("published numbers", "agree", "of", "where they differ"): check_verdicts,
+    (
+        "published numbers",
+        "can be told",
+        "of these agree",
+        "swapped",
+        "all agree",
+        "all swapped",
+        "where they differ",
+    ): check_verdicts,
     ("world", "0.1", "0.3", "0.5", "0.7", "0.9"): check_budgets,
     ("fact", "published", "here"): check_exact_facts,
     (
@@ -376,18 +370,6 @@ def test_table_matches_code_and_results(table: Table):
     check = CHECKS[table.header]
     if check is not None:
         check(table)
-
-
-def test_sentences_about_games_count_the_verdicts_of_the_full_run():
-    page = text_of("docs/minatar.md")
-    every = [row for row in results() if row["verdict"] and row["ours"] != "not enumerated"]
-    breakout = [row["verdict"].startswith("agrees") for row in every if row["study"].startswith("breakout")]
-    networks = [row["verdict"].startswith("agrees") for row in every if row["study"] == "minatar-trained"]
-    assert f"{sum(breakout)} of the {len(breakout)} published numbers of Breakout agree" in page
-    assert f"{sum(networks)} of {len(networks)} published numbers agree at this scale" in page
-    headline = f"no: {sum(breakout)} of {len(breakout)} numbers of Breakout"
-    assert headline in text_of("README.md")
-    assert f"{sum(networks)} of {len(networks)} with networks" in text_of("README.md")
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,26 @@
 """Rows that compare our results with the published ones: budget sweeps, searches, and MinAtar games."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from experiments.analysis.best_known import best_named, best_return
 from experiments.analysis.row import Row
-from experiments.analysis.statistics import summarise
-from experiments.analysis.verdicts import AGREES, NOT_ENUMERATED, Verdict, allowed_returns, judge
+from experiments.analysis.rules import HUNDREDTHS, MeanOverSeeds, Rule, SingleRun
+from experiments.analysis.statistics import Summary, standard_error, summarise
+from experiments.analysis.verdicts import (
+    AGREES,
+    DIFFERS,
+    NOT_ENUMERATED,
+    UNEXPLAINED,
+    Verdict,
+    allowed_returns,
+    judge,
+    outcome,
+)
 from experiments.engine.cell import Record, Result
 from experiments.protocol.budgets import labels_for, percent
 from experiments.protocol.published import PublishedMean, games, heuristics, initial_samples, searches
@@ -19,7 +30,10 @@ DETERMINISTIC = ("brute-force", "sequential-greedy", "swap-search", "exact")
 """Deterministic searches: one seed is enough."""
 GAME_RETURNS = (0.0, np.inf)
 """Returns in the MinAtar games are never negative; the largest possible return is not known."""
-UNEXPLAINED = "unexplained"
+MEANS_OF_SEARCHES = ("guided",)
+"""Strategies in the tables of searches that are not searches: their scores are the means of the table of heuristics."""
+SEEDS, GAME_SEEDS = 100, 10
+"""Numbers of seeds behind published means over seeds."""
 HEURISTIC_REASONS = {
     "guided": "the configuration behind the published guided columns is not known",
     "guided-on-policy": "the configuration behind the published guided columns is not known",
@@ -77,17 +91,15 @@ def compare_budgets(results: list[Result], published: Mapping[BudgetKey, Publish
             returns[result.cell.world, variant, result.cell.strategy, record["labels"]].append(record["return"])
     rows = []
     for (world, variant, strategy, labels), values in returns.items():
-        ours = np.array(values)
-        summary = summarise(ours, _baseline(returns.get((world, variant, "uniform", labels)), strategy))
+        summary = summarise(np.array(values), _baseline(returns.get((world, variant, "uniform", labels)), strategy))
         gap = best_return(world, learners[variant], labels) - summary.mean
         theirs = (published or {}).get((world, variant, strategy, labels))
         if theirs is None:
             rows.append(Row(world, labels, strategy, "return", summary, gap, setting=variant))
             continue
         reason = MORE_LABELS if (world, labels) == ("Tree", 27) else HEURISTIC_REASONS.get(strategy, UNEXPLAINED)
-        verdict = judge(
-            theirs, ours, 0.0, stochastic=True, allowed=allowed_returns(world), noisy_mean=True, reason=reason
-        )
+        rule = MeanOverSeeds(summary, SEEDS, allowed_returns(world))
+        verdict = judge(rule, theirs, _others(published or {}, (world, variant, strategy, labels), 2), reason)
         rows.append(Row(world, labels, strategy, "return", summary, gap, *theirs, verdict, setting=variant))
     return rows
 
@@ -101,12 +113,18 @@ def compare_searches(results: list[Result], table: str) -> list[Row]:
     for result in results:
         for record in result.records:
             found[result.cell.world, result.cell.strategy, record["labels"]].append(record)
-    known = {(row.world, row.strategy, labels_for(row.world, row.feedback)): row for row in searches(table)}
+    known: dict[str, dict[tuple[str, str, int], PublishedMean]] = {"train": {}, "test": {}}
+    for row in searches(table):
+        key = row.world, row.strategy, labels_for(row.world, row.feedback)
+        known["train"][key] = row.train
+        if row.test is not None:
+            known["test"][key] = row.test
     rows = []
     for (world, strategy, labels), records in found.items():
-        row = known.get((world, strategy, labels))
-        for metric, theirs in (("train", row.train if row else None), ("test", row.test if row else None)):
-            rows.append(_search_row(world, strategy, labels, metric, records, theirs, learner))
+        for metric, scores in known.items():
+            theirs = scores.get((world, strategy, labels))
+            others = _others(scores, (world, strategy, labels), 1)
+            rows.append(_search_row(world, strategy, labels, metric, records, theirs, others, learner))
     return rows
 
 
@@ -117,6 +135,7 @@ def _search_row(
     metric: str,
     records: list[Record],
     theirs: PublishedMean | None,
+    others: list[PublishedMean],
     learner: str,
 ) -> Row:
     """Return the row of a search's training or test score."""
@@ -125,21 +144,26 @@ def _search_row(
     if not runs:
         missing = Verdict(NOT_ENUMERATED, best_named(world, learner, labels))
         return Row(world, labels, strategy, metric, None, None, mean, error, missing, NOT_ENUMERATED)
-    ours = np.array([np.mean(record[metric]) for record in runs])
+    summary = summarise(np.array([np.mean(record[metric]) for record in runs]))
     best = best_return(world, learner, labels)
     verdict = None
     if theirs is not None:
-        verdict = judge(
-            theirs,
-            ours,
-            float(np.mean([record["noise"] for record in runs if "noise" in record] or [0.0])),
-            stochastic=strategy not in DETERMINISTIC,
-            allowed=allowed_returns(world),
-            reason=search_reason(world, strategy, best - float(np.mean([record["train"] for record in runs]))),
-        )
-    summary = summarise(ours)
+        reason = search_reason(world, strategy, best - float(np.mean([record["train"] for record in runs])))
+        verdict = judge(_search_rule(world, strategy, metric, runs, summary), theirs, others, reason)
     gap = best - summary.mean if metric == "train" else None
     return Row(world, labels, strategy, metric, summary, gap, mean, error, verdict)
+
+
+def _search_rule(world: str, strategy: str, metric: str, runs: list[Record], summary: Summary) -> Rule:
+    """Return the rule for a published training or test score: that of a single run, or of a mean over seeds."""
+    if strategy in MEANS_OF_SEARCHES:
+        return MeanOverSeeds(summary, SEEDS, allowed_returns(world))
+    return SingleRun(
+        np.array([np.mean(record[metric]) for record in runs]),
+        float(np.mean([record["noise"] for record in runs if "noise" in record] or [0.0])),
+        float(np.sqrt(np.mean([standard_error(np.atleast_1d(record[metric])) ** 2 for record in runs]))),
+        allowed_returns(world),
+    )
 
 
 def search_reason(world: str, strategy: str, gap: float) -> str:
@@ -166,6 +190,7 @@ def compare_game(
     metric: str = "return",
     reason: str = UNEXPLAINED,
     otherwise: Mapping[str, tuple[GameTable, str]] | None = None,
+    others: Callable[[str, str, str], list[PublishedMean]] | None = None,
 ) -> list[Row]:
     """Compare the mean over seeds in one game with the published metrics.
 
@@ -176,6 +201,8 @@ def compare_game(
         reason: why published metrics may differ.
         otherwise: variant -> other published metrics, and what it means if ours differ from the first and agree with
             these.
+        others: variant, strategy and percentage of labels -> the published metrics for the control; by default those
+            of the other strategies of the variant.
     """
     if not results:
         return []
@@ -183,24 +210,36 @@ def compare_game(
     found = metrics_by_cell(results, metric)
     rows = []
     for (variant, strategy, labels), values in found.items():
-        ours = np.array(values)
-        summary = summarise(ours, _baseline(found.get((variant, "uniform", labels)), strategy))
-        theirs = published.get(variant, {}).get((strategy, labels))
+        summary = summarise(np.array(values), _baseline(found.get((variant, "uniform", labels)), strategy))
+        table = published.get(variant, {})
+        theirs = table.get((strategy, labels))
         if theirs is None:
             rows.append(Row(world, labels, strategy, metric, summary, None, setting=variant))
             continue
-        verdict = judge_game(theirs, ours, reason)
-        if verdict.outcome != AGREES and otherwise and variant in otherwise:
-            others, meaning = otherwise[variant]
-            if judge_game(others[strategy, labels], ours, reason).outcome == AGREES:
-                verdict = Verdict(verdict.outcome, meaning)
+        wrong = others(variant, strategy, labels) if others else _others(table, (strategy, labels), 0)
+        rule = game_rule(summary)
+        verdict = judge(rule, theirs, wrong, reason)
+        if verdict.by_rule == DIFFERS and otherwise and variant in otherwise:
+            alternative, meaning = otherwise[variant]
+            if outcome(rule, alternative[strategy, labels]) == AGREES:
+                verdict = replace(verdict, reason=meaning)
         rows.append(Row(world, labels, strategy, metric, summary, None, *theirs, verdict, setting=variant))
     return rows
 
 
-def judge_game(theirs: PublishedMean, ours: FloatArray, reason: str) -> Verdict:
-    """Judge one published metric of a game by its own error and that of our seeds."""
-    return judge(theirs, ours, 0.0, stochastic=True, allowed=GAME_RETURNS, noisy_mean=True, reason=reason)
+def game_rule(ours: Summary) -> MeanOverSeeds:
+    """Return the rule for a published return of a game, which is a mean over seeds with two decimals."""
+    return MeanOverSeeds(ours, GAME_SEEDS, GAME_RETURNS, HUNDREDTHS)
+
+
+def _others(published: Mapping[Any, PublishedMean], key: tuple[Any, ...], place: int) -> list[PublishedMean]:
+    """Return the published numbers whose keys differ from ``key`` only in the strategy, which is at ``place``."""
+    rest = key[:place], key[place + 1 :]
+    return [
+        score
+        for other, score in published.items()
+        if (other[:place], other[place + 1 :]) == rest and other[place] != key[place]
+    ]
 
 
 def _baseline(uniform: list[Any] | None, strategy: str) -> FloatArray | None:

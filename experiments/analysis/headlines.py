@@ -22,19 +22,47 @@ class Winner(NamedTuple):
     mean: float
 
 
-def count_verdicts(rows: Iterable[Row], only: Iterable[str] | None = None) -> Counter[str]:
-    """Count the outcomes of the rows that were judged, of some strategies or of all."""
-    wanted = None if only is None else set(only)
-    return Counter(row.judged.outcome for row in rows if row.judged and (wanted is None or row.strategy in wanted))
+class Agreement(NamedTuple):
+    """How many published numbers agree with ours by the rule alone, and how many of them do with strategies swapped."""
+
+    agree: int
+    cells: int
+    swapped_agree: int
+    swapped_cells: int
+
+    def __str__(self) -> str:
+        control = f"(swapped: {self.swapped_agree:,} of {self.swapped_cells:,})"
+        return f"{self.agree:,} of {self.cells:,} agree {control}"
 
 
-def counts_by_strategy(rows: Iterable[Row]) -> dict[str, Counter[str]]:
-    """Count the outcomes of the rows that were judged, strategy by strategy."""
-    counts: dict[str, Counter[str]] = {}
+def agreement(rows: Iterable[Row]) -> Agreement:
+    """Count the agreement of the rows that were judged, and their control."""
+    verdicts = [row.judged for row in rows if row.judged]
+    return Agreement(
+        sum(verdict.by_rule == AGREES for verdict in verdicts),
+        len(verdicts),
+        sum(verdict.control.agreeing for verdict in verdicts),
+        sum(verdict.control.others for verdict in verdicts),
+    )
+
+
+def discriminating(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that were judged and whose control rejects at least half of the wrong strategies."""
+    return [row for row in rows if row.judged and row.judged.control.discriminates]
+
+
+def count_verdicts(rows: Iterable[Row]) -> Counter[str]:
+    """Count the outcomes of the rows that were judged."""
+    return Counter(row.judged.outcome for row in rows if row.judged)
+
+
+def judged_by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows that were judged, strategy by strategy."""
+    found: dict[str, list[Row]] = {}
     for row in rows:
         if row.judged:
-            counts.setdefault(row.strategy, Counter())[row.judged.outcome] += 1
-    return counts
+            found.setdefault(row.strategy, []).append(row)
+    return found
 
 
 def winners(rows: Iterable[Row]) -> list[Winner]:
@@ -59,13 +87,21 @@ def winners_sentence(rows: Iterable[Row]) -> str:
 
 
 def agreement_sentence(rows: Iterable[Row]) -> str:
-    """Return a sentence that counts the agreeing published metrics: of gated strategies in tabular worlds, of all."""
+    """Return two sentences that count agreement: of gated strategies in tabular worlds, and of everything."""
     rows = list(rows)
-    gated = count_verdicts((row for row in rows if row.world in WORLDS), GATED)
-    everything = count_verdicts(rows)
+    gated = [row for row in rows if row.world in WORLDS and row.strategy in GATED]
     return (
-        f"{gated[AGREES]} of {gated.total()} published metrics of {', '.join(GATED)} agree with ours; of all "
-        f"strategies {everything[AGREES]} of {everything.total()}."
+        f"Published metrics of {', '.join(GATED)}: {_told(gated)}. Published metrics of all strategies: {_told(rows)}."
+    )
+
+
+def _told(rows: list[Row]) -> str:
+    """Return in how many cells the rule discriminates, and the agreement in these and in all cells."""
+    told = discriminating(rows)
+    everything = agreement(rows)
+    return (
+        f"{len(told):,} of {everything.cells:,} can be told from other strategies, and of these {agreement(told)}; "
+        f"with those that cannot be told {everything}"
     )
 
 
@@ -76,9 +112,13 @@ def proof_sentence(entries: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def verdict_sentence(rows: Iterable[Row]) -> str:
-    """Return the counts of a study's verdicts, for example "agrees: 3, differs: 1"."""
+    """Return the counts of a study's verdicts, and the agreement by the rule alone with its control."""
+    rows = list(rows)
     counts = count_verdicts(rows)
-    return ", ".join(f"{outcome}: {count}" for outcome, count in counts.items()) or "nothing was published"
+    if not counts:
+        return "nothing was published"
+    listed = ", ".join(f"{outcome}: {count}" for outcome, count in counts.items())
+    return f"{listed}; by the rule alone {agreement(rows)}"
 
 
 def listed_means(means: Mapping[str, float]) -> str:

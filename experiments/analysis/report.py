@@ -1,14 +1,14 @@
 """The report: everything stored as one self-contained HTML file and, if asked, as CSV."""
 
 import csv
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.analysis.best_known import best_known
 from experiments.analysis.gathering import StudyResults, gather
-from experiments.analysis.headlines import agreement_sentence, count_verdicts, proof_sentence, winners_sentence
+from experiments.analysis.headlines import agreement_sentence, proof_sentence, winners_sentence
 from experiments.analysis.report_page import render
+from experiments.analysis.row import Row
 from experiments.analysis.row_text import CSV_COLUMNS, csv_cells
 from experiments.engine.store import ResultsStore
 from experiments.studies import find_studies
@@ -22,8 +22,8 @@ def build(
     seeds: int | None = None,
     csv_path: Path | None = None,
     only: str | None = None,
-) -> dict[str, Counter[str]]:
-    """Write the report of everything stored; return the verdicts of each study.
+) -> dict[str, list[Row]]:
+    """Write the report of everything stored; return the rows of each study.
 
     Args:
         store: the results.
@@ -38,7 +38,7 @@ def build(
     text = render(found, sentences(found))
     with whole_file(path) as file:
         file.write(text.encode())
-    return {study.name: count_verdicts(rows) for study, _, rows in found}
+    return {study.name: rows for study, _, rows in found}
 
 
 def write_csv(found: Iterable[StudyResults], path: Path) -> None:

@@ -21,8 +21,11 @@ CSV_COLUMNS = (
     "better than uniform",
     "published",
     "its error",
+    "by the rule",
+    "swapped",
     "verdict",
 )
+"""By the rule: the outcome without the control. Swapped: how many numbers of other strategies agree with ours."""
 REPORT_COLUMNS = (
     "world",
     "setting",
@@ -32,13 +35,14 @@ REPORT_COLUMNS = (
     "ours",
     "published",
     "verdict",
+    "swapped",
     "gap",
     "95 % interval",
     "IQM",
     "better than uniform",
 )
 """Means carry their errors and the verdict stands beside them, so that it is in view on a narrow screen."""
-WRAPPED = ("setting", "metric", "verdict")
+WRAPPED = ("setting", "metric", "verdict", "swapped", "95 % interval")
 """Columns of words, which may be broken into lines."""
 
 
@@ -47,7 +51,7 @@ class ReportTable(NamedTuple):
 
     columns: list[str]
     lines: list[tuple[str, list[str]]]
-    """The outcome of the verdict ("none" without one) and the entries of each line."""
+    """The CSS class of the outcome and the entries of each line."""
 
 
 def csv_cells(row: Row) -> list[str]:
@@ -67,7 +71,9 @@ def csv_cells(row: Row) -> list[str]:
         number_text(ours.improvement) if ours else "",
         number_text(row.published),
         number_text(row.published_error),
-        verdict_text(row),
+        row.judged.by_rule if row.judged else "",
+        str(row.judged.control) if row.judged else "",
+        "" if row.verdict is None else str(row.verdict),
     ]
 
 
@@ -81,12 +87,17 @@ def report_cells(row: Row) -> list[str]:
 
 def report_table(rows: Sequence[Row]) -> ReportTable:
     """Return the rows of a study as a table of the report."""
-    lines = [(row.verdict.outcome if row.verdict else "none", report_cells(row)) for row in rows]
+    lines = [(_css_class(row), report_cells(row)) for row in rows]
     used = [i for i in range(len(REPORT_COLUMNS)) if any(entries[i] for _, entries in lines)]
     return ReportTable(
         [REPORT_COLUMNS[i] for i in used],
         [(outcome, [entries[i] for i in used]) for outcome, entries in lines],
     )
+
+
+def _css_class(row: Row) -> str:
+    """Return the outcome of the verdict with hyphens for spaces, "none" without a verdict."""
+    return row.verdict.outcome.replace(" ", "-") if row.verdict else "none"
 
 
 def number_text(value: Any) -> str:
@@ -97,10 +108,3 @@ def number_text(value: Any) -> str:
 def with_error(mean: str, error: str) -> str:
     """Return a mean with its error, for example "2.740 ± 0.151"; without the error where there is none."""
     return f"{mean} ± {error}" if error else mean
-
-
-def verdict_text(row: Row) -> str:
-    """Return the outcome and, after a colon, the reason if there is one; nothing without a verdict."""
-    if row.verdict is None:
-        return ""
-    return f"{row.verdict.outcome}: {row.verdict.reason}" if row.verdict.reason else row.verdict.outcome

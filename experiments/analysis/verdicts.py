@@ -1,35 +1,66 @@
-"""Verdicts: whether a published metric agrees with ours."""
+"""Verdicts: whether a published number agrees with ours, and whether the numbers of other strategies do not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-
 import selectenv
-from experiments.analysis.statistics import standard_error
+from experiments.analysis.rules import Rule
 from experiments.protocol.published import PublishedMean
-from selectenv.typing import FloatArray
 
-Z_LIMIT = 3.0
-"""A published metric with an error agrees within this many combined standard errors."""
-NOISE_LIMIT = 4.0
-"""One without an error agrees within this many times the noise of 10,000 simulated episodes."""
-ROUNDING = 0.0005
-"""Published metrics have three decimals."""
-COUNT_LIMIT = 0.25
-"""Counts of unique states have no published error and depend on the expert: they agree within this share."""
 AGREES, DIFFERS, IMPOSSIBLE = "agrees", "differs", "impossible"
+CANNOT_BE_TOLD = "cannot be told"
+"""Replaces "agrees" and "differs" where the rule does not discriminate between strategies."""
 NOT_ENUMERATED = "not enumerated"
 """Replaces the outcome where a search was not run because there are too many sets: nothing was judged."""
+UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True)
+class Control:
+    """The same rule, applied to our result and the published numbers of the other strategies."""
+
+    agreeing: int = 0
+    """How many of them agree with ours although they belong to another strategy."""
+    others: int = 0
+    """How many other strategies were published for the same world and budget."""
+
+    @property
+    def discriminates(self) -> bool:
+        """Whether the rule rejects at least half of the wrong strategies; false if there are none."""
+        return self.others > 0 and 2 * self.agreeing <= self.others
+
+    def __str__(self) -> str:
+        return f"{self.agreeing} of {self.others}"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome for one published metric."""
+    """The outcome for one published number."""
 
-    outcome: str
+    by_rule: str
+    """The outcome of the rule alone: whether the number agrees with ours, differs from it, or is impossible."""
     reason: str = ""
     """Why it differs, "unexplained" if we do not know, or the bound it breaks."""
+    control: Control = Control()
+
+    @property
+    def outcome(self) -> str:
+        """The outcome with the control; no control is needed to see that a number is impossible."""
+        if self.by_rule in (AGREES, DIFFERS) and not self.control.discriminates:
+            return CANNOT_BE_TOLD
+        return self.by_rule
+
+    def __str__(self) -> str:
+        """Return the outcome and, after a colon, what there is to say about it."""
+        if self.outcome != CANNOT_BE_TOLD:
+            return f"{self.outcome}: {self.reason}" if self.reason else self.outcome
+        found = f"{self.by_rule} ({self.reason})" if self.reason else self.by_rule
+        agreeing, others = self.control.agreeing, self.control.others
+        if not others:
+            return f"{self.outcome}: {found}, but nothing else was published to swap it with"
+        so_do = f"so do {agreeing} of the {others} others" if self.by_rule == AGREES else ""
+        return f"{self.outcome}: {found}, but {so_do or f'{agreeing} of the {others} others agree'}"
 
 
 @cache
@@ -39,42 +70,27 @@ def allowed_returns(world: str) -> tuple[float, float]:
     return made.worst_return(), made.best_return()
 
 
-def judge(
-    published: PublishedMean,
-    ours: FloatArray,
-    noise: float,
-    *,
-    stochastic: bool,
-    allowed: tuple[float, float],
-    reason: str = "unexplained",
-    noisy_mean: bool = False,
-) -> Verdict:
-    """Compare a published mean with our runs.
+def judge(rule: Rule, published: PublishedMean, others: Sequence[PublishedMean], reason: str = UNEXPLAINED) -> Verdict:
+    """Judge the published number of a strategy, with those of the other strategies as the control.
 
     Args:
-        published: the published mean; its standard error may be None or 0.
-        ours: [runs] our returns.
-        noise: standard error of the published evaluation by 10,000 episodes.
-        stochastic: whether the strategy is random.
-        allowed: the smallest and the largest return that any policy can earn in the world.
+        rule: our result of the strategy.
+        published: its published number.
+        others: the published numbers of all other strategies in the same world and at the same budget.
         reason: why it may differ, if we know.
-        noisy_mean: whether the published metric is a mean over seeds; the allowed range is then widened by its error.
     """
-    mean, stderr = published.mean, published.stderr or 0.0
-    slack = NOISE_LIMIT * noise + ROUNDING + (Z_LIMIT * stderr if noisy_mean else 0.0)
-    low, high = allowed
-    if mean < low - slack or mean > high + slack:
-        return Verdict(IMPOSSIBLE, f"the world allows {low:.3f} to {high:.3f}")
-    if stochastic and stderr:
-        agrees = abs(mean - ours.mean()) <= Z_LIMIT * np.hypot(stderr, standard_error(ours)) + ROUNDING
-    elif stochastic:
-        bottom, top = np.quantile(ours, (0.005, 0.995))
-        agrees = bottom - slack <= mean <= top + slack
-    else:
-        agrees = abs(mean - ours.mean()) <= slack + Z_LIMIT * stderr
-    return Verdict(AGREES) if agrees else Verdict(DIFFERS, reason)
+    control = Control(sum(outcome(rule, other) == AGREES for other in others), len(others))
+    found = outcome(rule, published)
+    if found == IMPOSSIBLE:
+        low, high = rule.allowed
+        reason = f"the world allows {low:.3f} to {high:.3f}"
+    return Verdict(found, "" if found == AGREES else reason, control)
 
 
-def counts_agree(published: float, ours: float) -> bool:
-    """Return whether two counts are within ``COUNT_LIMIT`` of each other, whichever is larger."""
-    return bool(abs(np.log(ours / published)) <= np.log(1 + COUNT_LIMIT))
+def outcome(rule: Rule, published: PublishedMean) -> str:
+    """Return the outcome of the rule alone for one published number."""
+    low, high = rule.allowed
+    slack = rule.slack(published)
+    if not low - slack <= published.mean <= high + slack:
+        return IMPOSSIBLE
+    return AGREES if rule.agrees(published) else DIFFERS

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from experiments.analysis import report
-from experiments.analysis.headlines import counts_by_strategy
+from experiments.analysis.headlines import agreement, count_verdicts, judged_by_strategy
 from experiments.analysis.row import Row
 from experiments.analysis.tensorboard_log import TensorBoardLog
+from experiments.analysis.verdicts import AGREES, CANNOT_BE_TOLD, DIFFERS, IMPOSSIBLE
 from experiments.cli.commands import OWN_STRATEGY, OWN_WORLD, AddCommand
 from experiments.cli.listings import LISTINGS
 from experiments.cli.tables import table
@@ -187,12 +188,11 @@ def _compare(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     seeds = None if options.seeds is None else check_int("--seeds", options.seeds)
     with ResultsStore(options.results) as store:
-        verdicts = report.build(store, options.out, seeds=seeds, csv_path=options.csv, only=options.only)
-    if not verdicts:
+        rows = report.build(store, options.out, seeds=seeds, csv_path=options.csv, only=options.only)
+    if not rows:
         of = f" of {options.only}" if options.only else ""
         raise OptionError(f"there are no results{of} in {options.results}: run `selectenv run` first, see its --help")
-    lines = [(name, c["agrees"], c["differs"], c["impossible"]) for name, c in verdicts.items()]
-    print(table(("study", "agrees", "differs", "impossible"), lines))
+    print(table(("study", *COUNTED), [(name, *_counts(of_study)) for name, of_study in rows.items()]))
     print(f"\nreport: {options.out}")
 
 
@@ -213,7 +213,7 @@ def _shown(row: Row) -> tuple[str, ...]:
         return "" if number is None or np.isnan(number) else f"{number:.3f}"
 
     ours = (value(row.ours.mean), value(row.ours.stderr)) if row.ours else (row.note, "")
-    verdict = "" if row.verdict is None else f"{row.verdict.outcome} {row.verdict.reason}".strip()
+    verdict = "" if row.verdict is None else str(row.verdict)
     published = (value(row.published), value(row.published_error))
     return (
         row.world,
@@ -230,6 +230,14 @@ def _shown(row: Row) -> tuple[str, ...]:
 
 def verdict_counts(rows: list[Row]) -> str:
     """Return how many published values agree with ours, one line per strategy."""
-    counts = counts_by_strategy(rows)
-    lines = [(name, c["agrees"], c["differs"], c["impossible"], c.total()) for name, c in counts.items()]
-    return table(("strategy", "agrees", "differs", "impossible", "published values"), lines)
+    return table(("strategy", *COUNTED), [(name, *_counts(found)) for name, found in judged_by_strategy(rows).items()])
+
+
+COUNTED = (AGREES, DIFFERS, IMPOSSIBLE, CANNOT_BE_TOLD, "agrees by the rule", "swapped")
+
+
+def _counts(rows: list[Row]) -> tuple[object, ...]:
+    """Return the verdicts, and the agreement by the rule alone beside that with strategies swapped."""
+    verdicts, found = count_verdicts(rows), agreement(rows)
+    by_rule = (f"{found.agree} of {found.cells}", f"{found.swapped_agree} of {found.swapped_cells}")
+    return (*(verdicts[name] for name in COUNTED[:4]), *by_rule)

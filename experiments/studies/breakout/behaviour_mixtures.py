@@ -4,7 +4,7 @@ from experiments.analysis.comparison import GameTable, compare_game
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Record, Result
 from experiments.protocol.budgets import percent
-from experiments.protocol.published import behaviour
+from experiments.protocol.published import PublishedMean, behaviour
 from experiments.studies.game_episodes import game_cells, game_problem, run_game
 from selectenv.typing import BoolArray
 
@@ -52,6 +52,15 @@ def behaviour_rows(results: list[Result], learner: str) -> list[Row]:
     swapped: dict[str, tuple[GameTable, str]] = {
         f"{variant(p)}, paper": (printed[round(1 - p, 1)], SWAPPED.format(round(1 - p, 1))) for p in EXPERT_SHARES
     }
+
+    def others(name: str, strategy: str, labels: str) -> list[PublishedMean]:
+        """Return the metrics printed for the other shares, since the table has one strategy only."""
+        return [table[strategy, labels] for other, table in theirs.items() if other != name]
+
     return compare_game(
-        results, theirs, otherwise=swapped, reason="another expert, and the published learner is a network"
+        results,
+        theirs,
+        otherwise=swapped,
+        others=others,
+        reason="another expert, and the published learner is a network",
     )

@@ -6,10 +6,11 @@ import numpy as np
 
 from experiments.analysis.figures import new_figure
 from experiments.analysis.row import Row, mean_of
+from experiments.analysis.rules import Count
 from experiments.analysis.statistics import summarise
-from experiments.analysis.verdicts import AGREES, DIFFERS, Verdict, counts_agree
+from experiments.analysis.verdicts import AGREES, judge, outcome
 from experiments.engine.cell import Cell, Record, Result
-from experiments.protocol.published import unique_states
+from experiments.protocol.published import PublishedMean, unique_states
 from experiments.studies.breakout.behaviour_mixtures import EXPERT_SHARES, SWAPPED, variant
 from experiments.studies.game_episodes import SCALES, expert_mark, game_problem, game_study
 
@@ -44,7 +45,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 def rows(results: list[Result]) -> list[Row]:
     """Return our metrics; the counts of states at the paper's scale have published values."""
-    printed = {variant(ratio): float(states) for ratio, states in unique_states().items()}
+    printed = {variant(ratio): PublishedMean(float(states), None) for ratio, states in unique_states().items()}
     found = []
     for scale in SCALES:
         for p in EXPERT_SHARES:
@@ -53,10 +54,12 @@ def rows(results: list[Result]) -> list[Row]:
                 ours = np.array([float(r.records[0][metric]) for r in mine])
                 theirs, verdict = None, None
                 if metric == "unique states" and scale == "paper":
-                    theirs, other = printed[variant(p)], printed[variant(round(1 - p, 1))]
-                    swapped = counts_agree(other, float(ours.mean()))
-                    reason = SWAPPED.format(round(1 - p, 1)) if swapped else "another expert"
-                    verdict = Verdict(AGREES) if counts_agree(theirs, float(ours.mean())) else Verdict(DIFFERS, reason)
+                    rule, opposite = Count(float(ours.mean())), round(1 - p, 1)
+                    swapped = outcome(rule, printed[variant(opposite)]) == AGREES
+                    reason = SWAPPED.format(opposite) if swapped else "another expert"
+                    others = [count for name, count in printed.items() if name != variant(p)]
+                    theirs = printed[variant(p)].mean
+                    verdict = judge(rule, printed[variant(p)], others, reason)
                 found.append(
                     Row(WORLD, "", variant(p), metric, summarise(ours), None, theirs, None, verdict, setting=scale)
                 )

@@ -3,9 +3,11 @@
 import numpy as np
 
 import agents
-from experiments.analysis.comparison import judge_game
+from experiments.analysis.comparison import GAME_RETURNS
 from experiments.analysis.row import Row, mean_of
+from experiments.analysis.rules import MeanOverSeeds
 from experiments.analysis.statistics import summarise
+from experiments.analysis.verdicts import judge
 from experiments.engine.cell import Cell, Record, Result
 from experiments.protocol.budgets import percent
 from experiments.protocol.published import reward_sums
@@ -61,7 +63,11 @@ def rows(results: list[Result]) -> list[Row]:
         for record in result.records:
             ours = np.array(record["rewards"])
             theirs = known.get((variant, strategy, record["share"]))
-            verdict = None if theirs is None else judge_game(theirs, ours, "another expert earns another sum")
+            verdict = None
+            if theirs is not None:
+                others = [known[variant, other, record["share"]] for other in STRATEGIES if other != strategy]
+                rule = MeanOverSeeds(summarise(ours), SETS, GAME_RETURNS)
+                verdict = judge(rule, theirs, others, "another expert earns another sum")
             mean, error = theirs or (None, None)
             metric = f"reward inside, of {record['total']:,.0f}"
             found.append(

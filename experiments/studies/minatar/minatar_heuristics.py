@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.analysis.comparison import GameTable, compare_game, published_game
+from experiments.analysis.comparison import compare_game, published_game
 from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Result
@@ -40,15 +40,10 @@ def rows(results: list[Result]) -> list[Row]:
         for game in GAMES
         for row in compare_game(
             of_game(results, game),
-            {"laptop": guided_table(game), "paper": guided_table(game)},
+            {scale: published_game(game) for scale in SCALES},
             reason=REASON,
         )
     ]
-
-
-def guided_table(game: str) -> GameTable:
-    """Return the published returns of guided."""
-    return {key: score for key, score in published_game(game).items() if key[0] == "guided"}
 
 
 def findings(rows: list[Row]) -> list[str]:

@@ -1,11 +1,12 @@
 """The results committed under docs/ as rows, for pages of the real size."""
 
 import csv
+import re
 from pathlib import Path
 
 from experiments.analysis.row import Row
 from experiments.analysis.statistics import Summary
-from experiments.analysis.verdicts import Verdict
+from experiments.analysis.verdicts import CANNOT_BE_TOLD, Control, Verdict
 
 PATH = Path(__file__).parents[3] / "docs" / "results.csv"
 
@@ -32,7 +33,6 @@ def _row(line: dict[str, str]) -> Row:
             float(line["IQM"]),
             _number(line["better than uniform"]),
         )
-    outcome, _, reason = line["verdict"].partition(": ")
     return Row(
         line["world"],
         line["labels"],
@@ -42,10 +42,20 @@ def _row(line: dict[str, str]) -> Row:
         _number(line["gap"]),
         _number(line["published"]),
         _number(line["its error"]),
-        Verdict(outcome, reason) if outcome else None,
+        _verdict(line),
         "" if ours else line["ours"],
         line["setting"],
     )
+
+
+def _verdict(line: dict[str, str]) -> Verdict | None:
+    outcome, _, reason = line["verdict"].partition(": ")
+    if not outcome:
+        return None
+    if outcome == CANNOT_BE_TOLD:
+        reason = "".join(re.findall(r"^differs \((.*)\), but .*", reason))
+    agreeing, others = map(int, (line["swapped"] or "0 of 0").split(" of "))
+    return Verdict(line["by the rule"] or outcome, reason, Control(agreeing, others))
 
 
 def _number(text: str) -> float | None:

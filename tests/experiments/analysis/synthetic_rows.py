@@ -2,7 +2,16 @@
 
 from experiments.analysis.row import Row
 from experiments.analysis.statistics import Summary
+from experiments.analysis.verdicts import Control, Verdict
 from experiments.engine.cell import Cell, Result
+
+TOLD, UNTOLD = Control(1, 4), Control(3, 4)
+"""Controls of cells that discriminate and that do not."""
+
+
+def told(by_rule, reason=""):
+    """Return the verdict of a cell that discriminates."""
+    return Verdict(by_rule, reason, TOLD)
 
 
 def summary(mean, stderr=0.0, runs=10, low=None, high=None, iqm=None, improvement=None):

@@ -67,15 +67,73 @@ def test_searches_stand_beside_their_published_train_and_test_scores(committed, 
     assert {key[:3] for key, row in rows.items() if row["published"]} == set(known)
 
 
-def test_verdicts_of_heuristics_follow_from_the_numbers_beside_them(committed):
-    """Three combined errors; what rounding to three decimals leaves open is left out."""
-    rows = [row for row in committed if row["study"].startswith("heuristics") and row["published"]]
-    assert len(rows) == 240
-    clear = 0
+@pytest.mark.parametrize("learner", ["uds", "adapted"])
+def test_verdicts_of_heuristics_follow_from_the_numbers_beside_them(committed, learner):
+    """The limit is 1.98 errors for 198 degrees of freedom; what rounding to three decimals leaves open is left out."""
+    rows = [row for row in committed if row["study"] == f"heuristics-{learner}" and row["published"]]
+    clear = controls = 0
     for row in rows:
-        ours, error, theirs, their_error = (float(row[k]) for k in ("ours", "std. error", "published", "its error"))
-        limit, distance = 3 * math.hypot(error, their_error) + 0.0005, abs(ours - theirs)
-        if abs(distance - limit) > 0.003 and their_error > 0:
-            clear += 1
-            assert row["verdict"].split(":")[0] == ("agrees" if distance < limit else "differs"), row
-    assert clear > 200
+        near = [
+            (other is row, *_distance(row, other))
+            for other in rows
+            if (other["world"], other["labels"]) == (row["world"], row["labels"])
+        ]
+        if any(abs(distance - limit) < 0.02 * limit + 0.002 for _, distance, limit in near):
+            continue
+        clear += 1
+        (right,) = (distance < limit for own, distance, limit in near if own)
+        agreeing = sum(distance < limit for own, distance, limit in near if not own)
+        others = len(near) - 1
+        controls += others
+        assert row["by the rule"] == ("agrees" if right else "differs"), row
+        assert row["swapped"] == f"{agreeing} of {others}", row
+        told = others - agreeing >= agreeing
+        assert row["verdict"].split(":")[0] == (row["by the rule"] if told else "cannot be told"), row
+    assert clear > 0.7 * len(rows)
+    assert controls == clear * {"uds": 4, "adapted": 2}[learner]
+
+
+def _distance(row, other):
+    """The distance of our mean to a published one, and the largest that is not significant."""
+    ours, error, theirs, their_error = (
+        float(text) for text in (row["ours"], row["std. error"], other["published"], other["its error"])
+    )
+    return abs(ours - theirs), 1.98 * math.hypot(error, their_error + 0.0005) + 0.0005
+
+
+def test_every_judged_row_has_a_control_and_a_verdict_that_follow_from_each_other(committed):
+    judged = [row for row in committed if row["by the rule"]]
+    assert len(judged) == 1304 + 116 + 36  # tabular worlds, Breakout with a table, networks
+    for row in judged:
+        agreeing, others = map(int, row["swapped"].split(" of "))
+        told = others > 0 and others - agreeing >= agreeing
+        assert row["verdict"].split(":")[0] == (row["by the rule"] if told else "cannot be told"), row
+    unjudged = [row for row in committed if not row["by the rule"]]
+    assert {row["verdict"].split(":")[0] for row in unjudged} == {"", "not enumerated"}
+    assert {row["swapped"] for row in unjudged} == {""}
+
+
+def test_numbers_of_others_are_counted_once_per_cell(committed):
+    """How many other strategies each table prints for the same world and budget."""
+    expected = {
+        "heuristics-uds": {"4"},
+        "heuristics-adapted": {"2"},
+        "trained-uds": {"3", "4"},  # guided has no test score
+        "trained-adapted": {"3", "4"},
+        "es-iterations": {"3"},
+        "es-population": {"3"},
+        "initial-sample": {"2"},
+        "breakout-heuristics": {"1"},
+        "breakout-trained": {"0", "1"},  # reduced-brute-force is alone
+        "breakout-rewards": {"1"},
+        "breakout-behaviour-uds": {"4"},
+        "breakout-behaviour-adapted": {"4"},
+        "breakout-coverage": {"4"},
+        "minatar-heuristics": {"1"},
+        "minatar-trained": {"0", "1"},
+    }
+    found = {}
+    for row in committed:
+        if row["swapped"]:
+            found.setdefault(row["study"], set()).add(row["swapped"].split(" of ")[1])
+    assert found == expected

@@ -13,7 +13,7 @@ from experiments.analysis.comparison import (
     compare_budgets,
     compare_game,
     compare_searches,
-    judge_game,
+    game_rule,
     metrics_by_cell,
     published_game,
     published_heuristics,
@@ -21,7 +21,17 @@ from experiments.analysis.comparison import (
     search_reason,
 )
 from experiments.analysis.statistics import summarise
-from experiments.analysis.verdicts import AGREES, DIFFERS, IMPOSSIBLE, NOT_ENUMERATED, Verdict
+from experiments.analysis.verdicts import (
+    AGREES,
+    CANNOT_BE_TOLD,
+    DIFFERS,
+    IMPOSSIBLE,
+    NOT_ENUMERATED,
+    Control,
+    Verdict,
+    judge,
+    outcome,
+)
 from experiments.protocol.published import PublishedMean
 from tests.experiments.analysis.synthetic_rows import result
 
@@ -66,10 +76,10 @@ def test_budgets_are_set_beside_the_published_mean():
     assert uniform.ours == summarise(np.array(runs))
     assert uniform.setting == "uds"
     assert (uniform.published, uniform.published_error) == (2.949, 0.137)
-    assert uniform.verdict == Verdict(AGREES)
+    assert uniform.verdict == Verdict(AGREES, control=Control(2, 4))  # guided-on-policy and visitation-on-policy agree
     assert uniform.gap == pytest.approx(7.0 - np.mean(runs))  # the best three labels earn 7
     assert (guided.published, guided.published_error) == (3.701, 0.129)
-    assert guided.verdict == Verdict(DIFFERS, HEURISTIC_REASONS["guided"])
+    assert guided.verdict == Verdict(DIFFERS, HEURISTIC_REASONS["guided"], Control(0, 4))
     assert guided.ours.improvement == 1.0
     assert guided.gap == pytest.approx(-1.0)
     assert (terminal.published, terminal.published_error, terminal.verdict) == (None, None, None)
@@ -79,12 +89,12 @@ def test_budgets_are_set_beside_the_published_mean():
 
 
 def test_our_error_counts_beside_the_published_one():
-    def outcome(runs):
+    def found(runs):
         (row,) = compare_budgets(swept("uniform", runs), published_heuristics("uds"))
-        return row.verdict.outcome
+        return row.verdict.by_rule
 
-    assert outcome([2.0] * 4) == DIFFERS  # 0.949 away from the published mean, whose error is 0.137
-    assert outcome([1.0, 3.0, 1.0, 3.0]) == AGREES  # the same mean with an error of 0.577
+    assert found([2.0] * 4) == DIFFERS  # 0.949 away from the published mean, whose error is 0.137
+    assert found([1.0, 3.0, 1.0, 3.0]) == AGREES  # the same mean with an error of 0.577
 
 
 def test_budgets_without_a_published_table():
@@ -124,12 +134,12 @@ def test_the_gap_is_that_of_the_learner():
 )
 def test_reasons_of_heuristics(world, strategy, labels, reason):
     (row,) = compare_budgets(swept(strategy, [-999.0], world, labels=labels), published_heuristics("uds"))
-    assert row.verdict == Verdict(DIFFERS, reason)
+    assert (row.verdict.by_rule, row.verdict.reason) == (DIFFERS, reason)
 
 
 def test_a_published_mean_over_seeds_may_exceed_the_range_by_its_error():
     (row,) = compare_budgets(swept("uniform", [8.0]), {("Graph", "uds", "uniform", 3): PublishedMean(8.2, 0.1)})
-    assert row.verdict.outcome == AGREES
+    assert (row.verdict.by_rule, row.verdict.outcome) == (AGREES, CANNOT_BE_TOLD)
     (row,) = compare_budgets(swept("uniform", [8.0]), {("Graph", "uds", "uniform", 3): PublishedMean(8.4, 0.1)})
     assert row.verdict == Verdict(IMPOSSIBLE, "the world allows -8.000 to 8.000")
 
@@ -147,29 +157,67 @@ def test_searches_are_set_beside_train_and_test_scores():
     assert test.ours.mean == pytest.approx(3.0)
     assert train.gap == pytest.approx(best_return("Graph", "adapted", 3) - 5.3)
     assert test.gap is None
-    assert train.verdict == Verdict(AGREES)  # |5.337 - 5.3| < 4 * 0.01 + 0.0005
-    assert test.verdict == Verdict(AGREES)
+    # 5.337 is that of sequential-greedy too; es-200 (5.308), es-50 and guided are rejected, and with them 0.01 * 1.96.
+    assert train.verdict == Verdict(DIFFERS, SEARCH_REASONS["brute-force"], Control(1, 4))
+    assert test.verdict == Verdict(AGREES, control=Control(2, 3))  # those of sequential-greedy and es-200 agree too
     assert (train.note, train.setting, train.labels, train.strategy, train.world) == ("", "", 3, "brute-force", "Graph")
 
 
 def test_the_noise_of_one_run_stands_for_all():
-    def outcome(*noises):
+    def found(*noises):
         records = [{"labels": 3, "train": 5.3, "test": [3.0], **({"noise": n} if n else {})} for n in noises]
         (train, _) = compare_searches(searched("sequential-greedy", records, learner="adapted"), "trained_adapted")
-        return train.verdict.outcome
+        return train.verdict.by_rule
 
-    assert outcome(0.01) == outcome(0.01, None) == AGREES
-    assert outcome(0.005) == outcome(None) == DIFFERS
-    assert outcome(0.018, 0.001) == AGREES  # the mean of the two is 0.0095
+    assert found(0.02) == found(0.02, None) == AGREES  # 5.337 - 5.3 is less than 1.96 * 0.02
+    assert found(0.018) == found(None) == DIFFERS
+    assert found(0.036, 0.002) == AGREES  # the mean of the two is 0.019
 
 
-def test_a_deterministic_search_is_judged_by_noise_and_a_stochastic_one_by_its_runs():
-    spread = [{"labels": 3, "train": value, "test": [value]} for value in (5.0, 5.5)]
-    judged = {
-        strategy: compare_searches(searched(strategy, spread, learner="adapted"), "trained_adapted")[0].verdict.outcome
-        for strategy in ("brute-force", "es-200")
+def test_a_search_is_judged_by_its_runs_and_guided_by_its_mean():
+    spread = [{"labels": 3, "train": value, "test": [value]} for value in (4.0, 5.5)]
+    rows = {
+        strategy: compare_searches(searched(strategy, spread, learner="adapted"), "trained_adapted")[0]
+        for strategy in ("es-200", "es-50", "guided")
     }
-    assert judged == {"brute-force": DIFFERS, "es-200": AGREES}
+    assert rows["es-200"].verdict == Verdict(AGREES, control=Control(4, 4))  # all five are between the two runs
+    assert rows["es-50"].verdict == Verdict(AGREES, control=Control(4, 4))
+    assert rows["guided"].verdict == Verdict(AGREES, control=Control(4, 4))
+    narrow = [{"labels": 3, "train": value, "test": [value]} for value in (4.4, 4.6) * 50]
+    rows = {
+        strategy: compare_searches(searched(strategy, narrow, learner="adapted"), "trained_adapted")[0]
+        for strategy in ("es-50", "guided")
+    }
+    assert rows["es-50"].verdict == Verdict(DIFFERS, "unexplained", Control(1, 4))  # guided, 4.477, is between the runs
+    assert rows["guided"].verdict == Verdict(AGREES, control=Control(0, 4))  # the mean, 4.5 +- 0.01
+    many = [{"labels": 3, "train": value, "test": [value]} for value in (4.39, 4.59) * 500]
+    (row, _) = compare_searches(searched("guided", many, learner="adapted"), "trained_adapted")
+    assert row.verdict.by_rule == AGREES  # the published mean is over 100 seeds, however many ours are
+    (row, _) = compare_searches(searched("guided", spread * 50, learner="adapted"), "trained_adapted")
+    assert row.verdict.by_rule == DIFFERS  # 4.477 is between our runs, but far from their mean
+
+
+def test_our_error_over_test_datasets_counts():
+    def found(*scores):
+        records = [{"labels": 3, "train": 5.3, "test": list(scores)}]
+        return compare_searches(searched("brute-force", records, learner="adapted"), "trained_adapted")[1].verdict
+
+    assert found(2.3, 2.3, 2.3, 2.3, 2.3).by_rule == DIFFERS  # 3.032 +- 0.213 with four degrees of freedom
+    assert found(1.3, 1.8, 2.3, 2.8, 3.3).by_rule == AGREES
+
+
+def test_the_spread_over_datasets_is_the_root_mean_square_over_runs():
+    def found(*spreads):
+        records = [{"labels": 3, "train": 5.3, "test": [2.3 - x, 2.3, 2.3 + x, 2.3, 2.3]} for x in spreads]
+        return compare_searches(searched("es-200", records, learner="adapted"), "trained_adapted")[1].verdict.by_rule
+
+    low, high = 0.0, 2.0  # es-200 is printed as 3.014 +- 0.211
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) == AGREES else (middle, high)
+    limit = high
+    assert found(limit * 1.41, 0.0) == DIFFERS
+    assert found(limit * 1.42, 0.0) == AGREES
 
 
 def test_a_search_that_was_not_published():
@@ -180,7 +228,7 @@ def test_a_search_that_was_not_published():
         assert (test.published, test.published_error, test.verdict) == (None, None, None)
     train, test = compare_searches(searched("guided", records), "trained_uds")
     assert (train.published, test.published) == (3.701, None)
-    assert train.verdict == Verdict(DIFFERS, SEARCH_REASONS["guided"])
+    assert train.verdict == Verdict(DIFFERS, SEARCH_REASONS["guided"], Control(0, 4))
     assert test.verdict is None
 
 
@@ -233,7 +281,7 @@ def test_the_plateau_is_seen_in_the_training_score_of_both_rows():
     best = best_return("CliffWalk", "uds", 12)
     records = [{"labels": 12, "train": best - 5, "test": [best - 9, best - 7]}]
     rows = compare_searches(searched("sequential-greedy", records, "CliffWalk"), "trained_uds")
-    assert [row.verdict for row in rows] == [Verdict(DIFFERS, PLATEAU)] * 2
+    assert [(row.verdict.by_rule, row.verdict.reason) for row in rows] == [(DIFFERS, PLATEAU)] * 2
     assert [row.ours.mean for row in rows] == [best - 5, best - 8]
 
 
@@ -256,13 +304,17 @@ def test_games_are_set_beside_the_published_metrics_of_their_variant():
     assert (uniform.world, uniform.labels, uniform.gap, uniform.ours.mean) == ("Breakout", "15 %", None, 4.0)
     assert uniform.strategy == "uniform"
     assert uniform.ours.improvement is None
-    assert (guided.published, guided.published_error, guided.verdict) == (7.13, 0.11, Verdict(AGREES))
+    assert (guided.published, guided.published_error, guided.verdict) == (
+        7.13,
+        0.11,
+        Verdict(AGREES, control=Control(0, 1)),
+    )
     assert (guided.ours.mean, guided.ours.improvement, guided.gap) == (7.1, 1.0, None)
     assert (guided.world, guided.labels, guided.strategy, guided.setting) == ("Breakout", "15 %", "guided", "paper")
     assert (laptop.setting, laptop.published, laptop.verdict) == ("laptop", None, None)
     assert laptop.ours.improvement is None
     assert (search.published, search.published_error) == (17.75, 0.85)
-    assert search.verdict == Verdict(DIFFERS, "expert")
+    assert search.verdict == Verdict(DIFFERS, "expert", Control(0, 1))
     assert (
         compare_game(played("es-1000", [1.0]), {"paper": published_game("Breakout")})[0].verdict.reason == "unexplained"
     )
@@ -299,11 +351,60 @@ def test_ours_may_agree_with_another_published_row():
     assert verdict(17.0, None) == Verdict(DIFFERS, "expert")
 
 
+def test_the_control_of_a_game_may_be_chosen():
+    printed = {"paper": {("guided", "15 %"): PublishedMean(7.0, 0.1)}}
+    asked = []
+
+    def others(*key):
+        asked.append(key)
+        return [PublishedMean(7.1, 0.1), PublishedMean(9.0, 0.1), PublishedMean(-9.0, 0.1)]
+
+    (row,) = compare_game(played("guided", [7.0, 7.1]), printed, others=others)
+    assert asked == [("paper", "guided", "15 %")]
+    assert row.verdict == Verdict(AGREES, control=Control(1, 3))
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_only_the_other_strategies_of_the_same_world_variant_and_budget_are_controls(side):
+    """Numbers that agree must be counted once each: not the right one, and none of another cell."""
+    here, near = ("Graph", "uds", "uniform", 3), PublishedMean(3.0, 0.1)
+    table = {
+        here: near,
+        ("Graph", "uds", "a", 3): near,
+        ("Graph", "uds", "b", 3): PublishedMean(3.0 + side * 2, 0.1),
+        ("Graph", "uds", "c", 6): near,
+        ("Graph", "other", "d", 3): near,
+        ("Tree", "uds", "e", 3): near,
+        ("Graph", "other", "uniform", 3): near,
+        ("Graph", "uds", "uniform", 6): near,
+    }
+    (row,) = compare_budgets(swept("uniform", [2.9, 3.1]), table)
+    assert row.verdict == Verdict(AGREES, control=Control(1, 2))
+    games = {("guided", "15 %"): near, ("a", "15 %"): near, ("b", "15 %"): PublishedMean(9.0, 0.1), ("c", "30 %"): near}
+    (row,) = compare_game(played("guided", [2.9, 3.1]), {"paper": games, "laptop": {("d", "15 %"): near}})
+    assert row.verdict == Verdict(AGREES, control=Control(1, 2))
+
+
+def test_training_scores_are_swapped_with_training_scores_and_test_scores_with_test_scores():
+    records = [{"labels": 12, "train": -84.016, "test": [-83.986]}]
+    train, test = compare_searches(searched("sequential-greedy", records, "CliffWalk"), "trained_uds")
+    assert (train.verdict.control.others, test.verdict.control.others) == (4, 3)  # guided has no test score
+    assert (train.verdict.by_rule, test.verdict.by_rule) == (AGREES, AGREES)
+
+
 def test_a_game_has_no_smallest_return_below_zero_and_no_largest():
-    ours = np.array([0.1, 0.1])
-    assert judge_game(PublishedMean(-0.1, 0.05), ours, "r").outcome == DIFFERS  # within three of its errors of 0
-    assert judge_game(PublishedMean(-0.2, 0.05), ours, "r") == Verdict(IMPOSSIBLE, "the world allows 0.000 to inf")
-    assert judge_game(PublishedMean(1e9, 0.05), ours, "r") == Verdict(DIFFERS, "r")
-    assert judge_game(PublishedMean(0.2, 0.05), ours, "r").outcome == AGREES
-    assert judge_game(PublishedMean(0.1, None), ours, "r").outcome == AGREES
-    assert judge_game(PublishedMean(0.102, None), ours, "r").outcome == DIFFERS
+    def found(mean, stderr, runs=(0.1, 0.1)):
+        return judge(game_rule(summarise(np.array(runs))), PublishedMean(mean, stderr), [], "r")
+
+    assert found(-0.1, 0.05).by_rule == DIFFERS  # within three of its errors of 0
+    assert found(-0.2, 0.05) == Verdict(IMPOSSIBLE, "the world allows 0.000 to inf")
+    assert found(1e9, 0.05) == Verdict(DIFFERS, "r")
+    assert found(0.2, 0.05).by_rule == AGREES
+    assert found(0.104, None).by_rule == AGREES  # two decimals
+    assert found(0.106, None).by_rule == DIFFERS
+
+
+def test_published_returns_of_games_are_means_over_ten_seeds():
+    rule = game_rule(summarise(np.array([7.0])))
+    assert outcome(rule, PublishedMean(7.0 + 1.86, 0.25)) == outcome(rule, PublishedMean(7.0 - 1.86, 0.25)) == AGREES
+    assert outcome(rule, PublishedMean(7.0 + 1.88, 0.25)) == outcome(rule, PublishedMean(7.0 - 1.88, 0.25)) == DIFFERS

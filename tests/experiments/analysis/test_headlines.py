@@ -5,28 +5,34 @@ from collections import Counter
 import pytest
 
 from experiments.analysis.headlines import (
+    Agreement,
     Winner,
+    agreement,
     agreement_sentence,
     count_verdicts,
-    counts_by_strategy,
+    discriminating,
+    judged_by_strategy,
     listed_means,
     proof_sentence,
     verdict_sentence,
     winners,
     winners_sentence,
 )
-from experiments.analysis.verdicts import AGREES, DIFFERS, IMPOSSIBLE, NOT_ENUMERATED, Verdict
-from tests.experiments.analysis.synthetic_rows import row
+from experiments.analysis.verdicts import AGREES, CANNOT_BE_TOLD, DIFFERS, IMPOSSIBLE, NOT_ENUMERATED, Control, Verdict
+from tests.experiments.analysis.synthetic_rows import TOLD, UNTOLD, row
 
 
-def judged(outcome, strategy="uniform", world="Graph", mean=1.0):
-    return row(world, strategy=strategy, mean=mean, verdict=Verdict(outcome), published=1.0)
+def judged(by_rule, strategy="uniform", world="Graph", mean=1.0, control=TOLD):
+    return row(world, strategy=strategy, mean=mean, verdict=Verdict(by_rule, control=control), published=1.0)
 
 
 ROWS = [
     judged(AGREES),
     judged(AGREES, "guided"),
     judged(DIFFERS, "guided"),
+    judged(AGREES, "guided", control=UNTOLD),
+    judged(DIFFERS, "guided", control=UNTOLD),
+    judged(AGREES, "visitation", control=Control(0, 0)),
     judged(IMPOSSIBLE, "brute-force"),
     judged(NOT_ENUMERATED, "brute-force", mean=None),
     judged(AGREES, "brute-force", mean=None),
@@ -36,23 +42,39 @@ ROWS = [
 
 
 def test_only_what_was_judged_is_counted():
-    assert count_verdicts(ROWS) == Counter({AGREES: 3, DIFFERS: 1, IMPOSSIBLE: 1})
-    assert count_verdicts(iter(ROWS), ["guided", "brute-force"]) == Counter({AGREES: 1, DIFFERS: 1, IMPOSSIBLE: 1})
-    assert count_verdicts(ROWS, []) == Counter()
+    assert count_verdicts(iter(ROWS)) == Counter({AGREES: 3, DIFFERS: 1, IMPOSSIBLE: 1, CANNOT_BE_TOLD: 3})
+    assert count_verdicts([]) == Counter()
 
 
-def test_counts_by_strategy():
-    assert counts_by_strategy(ROWS) == {
-        "uniform": Counter({AGREES: 2}),
-        "guided": Counter({AGREES: 1, DIFFERS: 1}),
-        "brute-force": Counter({IMPOSSIBLE: 1}),
+def test_agreement_stands_beside_its_control():
+    assert agreement(iter(ROWS)) == Agreement(5, 8, 5 * 1 + 2 * 3, 7 * 4)
+    assert str(agreement(ROWS)) == "5 of 8 agree (swapped: 11 of 28)"
+    assert str(Agreement(1234, 2345, 3456, 4567)) == "1,234 of 2,345 agree (swapped: 3,456 of 4,567)"
+    assert agreement([]) == Agreement(0, 0, 0, 0)
+
+
+def test_what_cannot_be_told_is_not_agreement():
+    told = discriminating(iter(ROWS))
+    assert told == [ROWS[0], ROWS[1], ROWS[2], ROWS[6], ROWS[9]]
+    assert agreement(told) == Agreement(3, 5, 5, 20)
+    assert agreement(told).agree == count_verdicts(ROWS)[AGREES]
+
+
+def test_rows_by_strategy():
+    assert judged_by_strategy(iter(ROWS)) == {
+        "uniform": [ROWS[0], ROWS[9]],
+        "guided": ROWS[1:5],
+        "visitation": [ROWS[5]],
+        "brute-force": [ROWS[6]],
     }
 
 
 def test_the_sentence_of_agreement_counts_gated_strategies_in_tabular_worlds_only():
     assert agreement_sentence(iter(ROWS)) == (
-        "1 of 2 published metrics of uniform, visitation, brute-force, sequential-greedy agree with ours; of all "
-        "strategies 3 of 5."
+        "Published metrics of uniform, visitation, brute-force, sequential-greedy: 2 of 3 can be told from other "
+        "strategies, and of these 1 of 2 agree (swapped: 2 of 8); with those that cannot be told 2 of 3 agree "
+        "(swapped: 2 of 8). Published metrics of all strategies: 5 of 8 can be told from other strategies, and of "
+        "these 3 of 5 agree (swapped: 5 of 20); with those that cannot be told 5 of 8 agree (swapped: 11 of 28)."
     )
 
 
@@ -100,7 +122,9 @@ def test_the_sentence_of_proofs():
 
 
 def test_the_sentence_of_a_study():
-    assert verdict_sentence(ROWS) == "agrees: 3, differs: 1, impossible: 1"
+    assert verdict_sentence(iter(ROWS)) == (
+        "agrees: 3, differs: 1, cannot be told: 3, impossible: 1; by the rule alone 5 of 8 agree (swapped: 11 of 28)"
+    )
     assert verdict_sentence([row(mean=1.0)]) == "nothing was published"
 
 

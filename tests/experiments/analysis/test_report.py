@@ -7,14 +7,13 @@ import pytest
 from experiments.analysis import report
 from experiments.analysis.best_known import best_known
 from experiments.analysis.gathering import StudyResults, gather
-from experiments.analysis.headlines import proof_sentence
+from experiments.analysis.headlines import agreement_sentence, proof_sentence
 from experiments.analysis.report import build, sentences, write_csv
 from experiments.analysis.row_text import CSV_COLUMNS
-from experiments.analysis.verdicts import Verdict
 from experiments.engine.cell import Cell, Result
 from experiments.engine.store import ResultsStore
 from experiments.engine.study import Study
-from tests.experiments.analysis.synthetic_rows import row
+from tests.experiments.analysis.synthetic_rows import row, told
 
 
 def study(name, **more):
@@ -24,7 +23,7 @@ def study(name, **more):
         return [Cell(name, "Graph", "uniform", seed, {"solver": solver}) for seed in range(seeds)]
 
     def rows(results):
-        verdict = Verdict("agrees") if name.startswith("heuristics") else None
+        verdict = told("agrees") if name.startswith("heuristics") else None
         return [row(labels=r.cell.seed, mean=r.records[0]["return"], verdict=verdict) for r in results]
 
     return Study(name, f"{name}: <why>?", cells, lambda cell: [], rows, 3, **more)
@@ -54,8 +53,7 @@ def test_studies_with_results_of_the_exact_solver_are_gathered(store):
 
 def test_sentences_say_what_the_rows_say(store):
     assert sentences(iter(gather(store, STUDIES))) == [
-        "3 of 3 published metrics of uniform, visitation, brute-force, sequential-greedy agree with ours; of all "
-        "strategies 3 of 3.",
+        agreement_sentence(one for of_study in gather(store, STUDIES) for one in of_study.rows),
         proof_sentence(best_known()),
         "heuristics-x: best on average over the budgets: Graph uniform (2.00)",
         "other: 3 rows & more",
@@ -64,7 +62,7 @@ def test_sentences_say_what_the_rows_say(store):
 
 def test_the_csv_file_has_one_line_per_row(tmp_path):
     path = tmp_path / "deep" / "er" / "rows.csv"
-    one = StudyResults(STUDIES[0], [], [row(mean=1.5, verdict=Verdict("differs", 'a, "b"'))])
+    one = StudyResults(STUDIES[0], [], [row(mean=1.5, verdict=told("differs", 'a, "b"'))])
     for _ in range(2):  # the folder may exist
         write_csv([one, one], path)
     assert path.read_bytes().count(b"\r\n") == 3
@@ -80,12 +78,12 @@ def test_a_report_is_written_whole(store, tmp_path, monkeypatch):
     pages = []
     monkeypatch.setattr(report, "render", lambda *content: pages.append(content) or "Tree ± page")
     rows = tmp_path / "rows.csv"
-    counts = build(store, tmp_path / "deep" / "report.html", seeds=2, csv_path=rows)
-    assert counts == {"heuristics-x": {"agrees": 2}, "other": {}}
+    found_rows = build(store, tmp_path / "deep" / "report.html", seeds=2, csv_path=rows)
+    assert {name: len(rows) for name, rows in found_rows.items()} == {"heuristics-x": 2, "other": 2}
     assert (tmp_path / "deep" / "report.html").read_text(encoding="utf-8") == "Tree ± page"
     assert len(rows.read_text().splitlines()) == 5
     ((found, said),) = pages
     assert [one.study.name for one in found] == ["heuristics-x", "other"]
     assert said == sentences(found)
-    counts = build(store, tmp_path / "report.html")
-    assert counts == {"heuristics-x": {"agrees": 3}, "other": {}}
+    found_rows = build(store, tmp_path / "report.html")
+    assert found_rows == {one.study.name: one.rows for one in gather(store, STUDIES)}

@@ -11,12 +11,11 @@ from experiments.analysis.figures import new_figure
 from experiments.analysis.gathering import StudyResults
 from experiments.analysis.report_page import render
 from experiments.analysis.row_text import csv_cells
-from experiments.analysis.verdicts import Verdict
 from experiments.engine.cell import Cell, Result
 from experiments.engine.study import Study
 from experiments.protocol.budgets import WORLDS
 from tests.experiments.analysis.committed_rows import PATH, committed_rows
-from tests.experiments.analysis.synthetic_rows import row
+from tests.experiments.analysis.synthetic_rows import row, told
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTH = 1280
@@ -35,7 +34,7 @@ def study_results(name, rows, records=(), **more):
 
 
 def test_the_page():
-    rows = [row(mean=1.5, verdict=Verdict("differs", "a < b & c"), published=2.0, published_error=0.25), row(labels=6)]
+    rows = [row(mean=1.5, verdict=told("differs", "a < b & c"), published=2.0, published_error=0.25), row(labels=6)]
     labelled = {"labels": 15, "ids": list(range(15))}
     found = [
         study_results("heuristics-uds", rows, [labelled], figures=figure),
@@ -49,7 +48,7 @@ def test_the_page():
     assert '<tr class="differs"><td>Graph</td><td>3</td><td>uniform</td>' in page
     assert "<td>1.500 ± 0.000</td><td>2.000 ± 0.250</td>" in page
     assert '<td class="words verdict">differs: a &lt; b &amp; c</td>' in page
-    assert "differs: 1. 2 cells, 180 s of computing." in page
+    assert "differs: 1; by the rule alone 0 of 1 agree (swapped: 1 of 4). 2 cells, 180 s of computing." in page
     assert "nothing was published. 2 cells" in page
     assert "4 cells, 6.0 minutes of computing" in page
     assert page.count("<svg ") == 3  # two of the study, and what guided labels in Graph

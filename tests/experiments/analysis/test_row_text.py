@@ -9,11 +9,10 @@ from experiments.analysis.row_text import (
     number_text,
     report_cells,
     report_table,
-    verdict_text,
     with_error,
 )
 from experiments.analysis.verdicts import Verdict
-from tests.experiments.analysis.synthetic_rows import row, summary
+from tests.experiments.analysis.synthetic_rows import UNTOLD, row, summary, told
 
 FULL = row(
     "Tree",
@@ -24,7 +23,7 @@ FULL = row(
     gap=4.26,
     published=2.949,
     published_error=0.137,
-    verdict=Verdict("differs", "unexplained"),
+    verdict=told("differs", "unexplained"),
     setting="uds",
 )
 MISSING = row(
@@ -35,13 +34,14 @@ MISSING = row(
 def test_the_columns_of_the_csv_file():
     assert ",".join(CSV_COLUMNS) == (
         "world,setting,labels,strategy,metric,ours,std. error,95 % interval,IQM,gap,better than uniform,published,"
-        "its error,verdict"
+        "its error,by the rule,swapped,verdict"
     )
     assert ",".join(csv_cells(FULL)) == (
-        "Tree,uds,9,guided,test,2.740,0.151,2.440 to 3.030,2.820,4.260,0.447,2.949,0.137,differs: unexplained"
+        "Tree,uds,9,guided,test,2.740,0.151,2.440 to 3.030,2.820,4.260,0.447,2.949,0.137,differs,1 of 4,"
+        "differs: unexplained"
     )
     assert ",".join(csv_cells(MISSING)) == (
-        "Graph,,3,brute-force,train,not enumerated,,,,,,,,not enumerated: best known 7"
+        "Graph,,3,brute-force,train,not enumerated,,,,,,,,,,not enumerated: best known 7"
     )
 
 
@@ -55,6 +55,7 @@ def test_the_columns_of_the_report():
         "ours": "2.740 ± 0.151",
         "published": "2.949 ± 0.137",
         "verdict": "differs: unexplained",
+        "swapped": "1 of 4",
         "gap": "4.260",
         "95 % interval": "2.440 to 3.030",
         "IQM": "2.820",
@@ -69,7 +70,7 @@ def test_columns_without_an_entry_are_left_out():
     assert table.lines == [
         ("none", ["Graph", "3", "uniform", "return", "1.000 ± 0.000", "", "1.000 to 1.000", "1.000"]),
         (
-            "not enumerated",
+            "not-enumerated",
             ["Graph", "3", "brute-force", "train", "not enumerated", "not enumerated: best known 7", "", ""],
         ),
     ]
@@ -85,7 +86,9 @@ def test_errors_stand_beside_their_means():
     assert with_error("2.949", "0.137") == "2.949 ± 0.137"
 
 
-def test_verdicts_in_words():
-    assert verdict_text(row(mean=1.0)) == ""
-    assert verdict_text(row(mean=1.0, verdict=Verdict("agrees"))) == "agrees"
-    assert verdict_text(row(mean=1.0, verdict=Verdict("differs", "why"))) == "differs: why"
+def test_what_cannot_be_told_is_shown_with_its_control():
+    cells = csv_cells(row(mean=1.0, verdict=Verdict("agrees", control=UNTOLD)))
+    assert cells[-3:] == ["agrees", "3 of 4", "cannot be told: agrees, but so do 3 of the 4 others"]
+    assert csv_cells(row(mean=1.0))[-3:] == ["", "", ""]
+    table = report_table([row(mean=1.0, verdict=Verdict("agrees", control=UNTOLD))])
+    assert table.lines[0][0] == "cannot-be-told"

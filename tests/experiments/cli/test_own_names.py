@@ -1,5 +1,6 @@
 """Worlds and strategies of one's own in every command: module:function, module:Class, and files."""
 
+import csv
 import os
 import re
 import subprocess
@@ -91,7 +92,8 @@ def test_run_compare_and_report(capsys, directory):
     lines(capsys, "report", *RESULTS, "--csv", "all.csv")
     named = re.findall(r"^heuristics-uds,([^,]*),[^,]*,\d+,([^,]*)", Path("all.csv").read_text(), flags=re.MULTILINE)
     assert set(named) == {(world, strategy) for world in (WORLD, "Graph") for strategy in (RAREST, "uniform")}
-    improvements = [line.split(",")[-4] for line in Path("all.csv").read_text().splitlines() if RAREST in line]
+    with Path("all.csv").open(newline="") as file:
+        improvements = [row["better than uniform"] for row in csv.DictReader(file) if row["strategy"] == RAREST]
     assert all(improvements)  # over uniform in the same world
     assert RAREST in Path("out/report.html").read_text()
     lines(capsys, "report", *RESULTS, "--only", f"Graph/{RAREST}", "--csv", "own.csv")
