@@ -302,7 +302,9 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         """Add what new labels reveal to what the observation shows."""
         summary = self._summary
         self._revealed_means[numbers] = summary.mean[numbers]
-        self._reward_scale = max(self._reward_scale, float(np.max(summary.largest_magnitude[numbers], initial=0.0)))
+        largest = summary.largest_magnitude[numbers]
+        largest = largest.max(initial=0.0) if largest.ndim else largest  # the maximum of one number is slow
+        self._reward_scale = max(self._reward_scale, float(largest))
 
     def _reveal(self, states: IntArray) -> None:
         """Add the rewards of newly labelled states to the view, if `view` was called in this episode."""
