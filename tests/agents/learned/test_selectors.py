@@ -13,9 +13,11 @@ import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
 from agents.learned.scorer import StateScorer
+from agents.learned.selector import FOLDER
 from agents.learned.state_features import LARGE, NAMES, TERMINATION_FEATURES, state_features, structure_of
 from agents.sb3.feature_wrapper import FeatureWrapper, RewardScales
 from selectenv.errors import OptionError, UnknownNameError
+from selectenv.io.weights import load_weights, save_weights
 from selectenv.random_problems import RandomProblems
 from selectenv.wrappers import BatchLabels, TensorBoardMonitor
 
@@ -259,3 +261,24 @@ def test_invalid_files_are_refused(tmp_path):
     for damaged in ("text.zip", "cut.zip", "other.zip"):
         with pytest.raises(SavedAgentError, match="damaged, or not a selector"):
             agents.load(tmp_path / damaged)
+
+
+def test_selectors_name_the_features_that_they_use(tmp_path):
+    shipped = load_weights(FOLDER / "seed-2.npz")
+    rng = np.random.default_rng(0)
+    arrays, card = dict(shipped[0]), dict(shipped[1])
+    names = ["seen", "reward scale", "reward", *card["features"][1:]]
+    arrays["encode.0.weight"] = rng.normal(size=(card["hidden"], len(names))).astype(np.float32)
+    save_weights(tmp_path / "own.npz", arrays, {**card, "features": names})
+    agent = agents.make("learned", weights=str(tmp_path / "own.npz"))
+    env = selectenv.make_env("Tree", budget=4, **SIZE)
+    obs, info = env.reset(seed=0)
+    agent.begin(env.unwrapped.view())
+    obs, *_, more = env.step(15)
+    features = agent._context.features(obs, {**info, **more})
+    column = dict(zip(names, features.T, strict=True))
+    np.testing.assert_array_equal(column["reward"], obs["reward"])
+    assert column["reward"].any()
+    assert set(column["reward scale"]) == {float(obs["reward_scale"][0])}
+    assert len(agents.play(env, agent).labels) == 4
+    assert list(agents.make("learned").card["features"]) == list(NAMES)  # shipped before rewards were shown

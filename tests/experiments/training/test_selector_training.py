@@ -185,7 +185,7 @@ def test_invalid_files_and_settings_are_refused(selector, tmp_path):
     save_weights(tmp_path / "shape.npz", arrays, {**card, "hidden": 9})
     (tmp_path / "cut.npz").write_bytes(path.read_bytes()[:500])
     for name, text in (
-        ("features", "with the input features of this release"),
+        ("features", "input features that this release knows"),
         ("shape", "another shape"),
         ("cut", "damaged"),
     ):
