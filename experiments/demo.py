@@ -68,7 +68,7 @@ class Score:
     gap: float
     """Distance of the mean to the best return known."""
     cost: int
-    """Evaluator calls of the first episode, including training."""
+    """Cost of the first episode, including training."""
     first: float
     """Return of the first episode."""
     labelled_at: IntArray

@@ -61,7 +61,7 @@ def episode_labels(budget: Any, n: int, rng: np.random.Generator | None) -> int:
     return number_of_labels(budget[1] if rng is None else float(rng.uniform(*budget)), n)
 
 
-def capped(labels: int, open_states: int) -> int:
+def cap_to_labelable(labels: int, open_states: int) -> int:
     """Return the number of labels, reduced to the number of states that can be labelled.
 
     Warns:
@@ -72,6 +72,6 @@ def capped(labels: int, open_states: int) -> int:
     warnings.warn(
         f"the budget of {labels} labels is reduced to {open_states}, the number of states that occur in the data",
         BudgetWarning,
-        stacklevel=2,
+        stacklevel=4,
     )
     return open_states

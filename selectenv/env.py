@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.budget import capped, episode_labels, number_of_labels
+from selectenv.budget import cap_to_labelable, episode_labels, number_of_labels
 from selectenv.checks import as_array, as_ints, check_callable, check_instance, is_int, shown
 from selectenv.datasets.reward_summary import RewardSummary
 from selectenv.errors import (
@@ -76,7 +76,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self._usual_budget = self.budget = self._labels(self.options.budget, None)
         refit = 1 if self.options.labels_per_refit is None else self.options.labels_per_refit
         self._refit_every = number_of_labels(refit, n, "labels_per_refit", OptionError, math.inf)
-        self._initial_count()  # raises now, rather than at the first reset, if no label is left to choose
+        self._initial_count(self.budget)  # raises now, rather than at the first reset, if no label is left to choose
         self.observation_space = observation_space(n)  # type: ignore[assignment]  # Gymnasium's Dict holds Any
         self.action_space = gym.spaces.Discrete(n)
         self.labelled_at = np.zeros(n, np.int64)
@@ -101,7 +101,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
         Returns:
             The observation, and an info with `states` (the ids), `action_mask`, `budget`, `initial` (the numbers of
-            the states labelled at reset) and `revealed` (for each of them, action -> mean reward).
+            the states labelled at reset) and `initial_revealed` (number -> action -> mean reward of these states).
 
         Raises:
             UnknownNameError: there is no such option.
@@ -113,13 +113,13 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         super().reset(seed=seed)
         if self._source is not None:
             self._adopt(self._source(self.np_random))
+        budget = self._usual_budget
         if "budget" in chosen or self._source is not None or isinstance(self.options.budget, tuple):
-            self.budget = self._labels(chosen.get("budget", self.options.budget), self.np_random)
-        else:
-            self.budget = self._usual_budget
+            budget = self._labels(chosen.get("budget", self.options.budget), self.np_random)
+        initial = self._initial_states(chosen.get("initial"), budget)
+        self.budget = budget  # nothing changes before all options are checked
         self.problem.evaluator.locked = self._test
         self.labelled_at[:] = 0
-        initial = self._initial_states(chosen.get("initial"))
         self.labelled_at[initial] = np.arange(1, len(initial) + 1)
         self._initial_labels, self._begun, self._judged = initial, True, False
         self.labels_spent, self._since_refit = len(initial), 0
@@ -135,7 +135,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             "action_mask": self._open.astype(np.int8),
             "budget": self.budget,
             "initial": initial.copy(),
-            "revealed": tuple(self._revealed_by(number) for number in initial.tolist()),
+            "initial_revealed": {number: self._revealed_by(number) for number in initial.tolist()},
         }
         return self._observation(), info
 
@@ -168,7 +168,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         """Label several states at once, as single steps would, with one refit and one observation at the end.
 
         Labels beyond the budget are ignored. The result is that of `step`, but ``info["state"]`` is an array of ids,
-        ``info["wasted"]`` the number of wasted labels, and ``info["revealed"]`` has one dict per label.
+        ``info["wasted"]`` the number of wasted labels, and ``info["revealed"]`` maps the number of each newly labelled
+        state to what its label reveals.
         """
         numbers = as_array("a batch of labels", actions, ActionError)
         n = len(self.labelled_at)
@@ -188,10 +189,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         observation, reward, over, info = self._after_labelling(len(numbers), not fresh.any())
         info["state"] = self.problem.states[numbers]
         info["wasted"] = int((~fresh).sum())
-        info["revealed"] = tuple(
-            self._revealed_by(number) if new else {}
-            for number, new in zip(numbers.tolist(), fresh.tolist(), strict=True)
-        )
+        info["revealed"] = {number: self._revealed_by(number) for number in numbers[fresh].tolist()}
         return observation, reward, over, False, info
 
     def action_masks(self) -> BoolArray:
@@ -221,7 +219,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
                 gamma=self.problem.learner.gamma,
                 budget=self.budget,
                 initial=self._initial_labels.copy(),
-                oracle=getattr(self.problem.learner, "oracle", ""),
+                oracle=self.problem.oracle,
             )
             self._reveal(np.flatnonzero(self.labelled_at))
         return self._view
@@ -260,25 +258,25 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         """
         basis, open_states = self.problem.budget_states, self._n_labelable
         if self._source is None:
-            return capped(episode_labels(budget, basis, rng), open_states)
+            return cap_to_labelable(episode_labels(budget, basis, rng), open_states)
         if is_int(budget):
             return min(number_of_labels(budget, self.problem.n_states), open_states)
         return min(episode_labels(budget, basis, rng), open_states)
 
-    def _initial_states(self, given: Any) -> IntArray:
+    def _initial_states(self, given: Any, budget: int) -> IntArray:
         """Return the states to label at reset: the given ones, or random ones."""
         open_states = self.problem.dataset.labelable
         if given is None:
-            return self.np_random.permutation(np.flatnonzero(open_states))[: self._initial_count()]
+            return self.np_random.permutation(np.flatnonzero(open_states))[: self._initial_count(budget)]
         states = as_ints("initial", given, LabelError)
         n = len(open_states)
         if states.ndim != 1 or (states.size and (states.min() < 0 or states.max() >= n)):
             raise LabelError(f"initial must be a list of state numbers in 0..{n - 1}, not {shown(given)}")
         if len(np.unique(states)) < len(states) or not open_states[states].all():
             raise LabelError("initial must list different states that occur in the data")
-        if len(states) >= self.budget:
+        if len(states) >= budget:
             raise BudgetError(
-                f"initial lists {len(states)} states; the budget is {self.budget} labels, and at least one must be "
+                f"initial lists {len(states)} states; the budget is {budget} labels, and at least one must be "
                 "left to choose"
             )
         return states
@@ -311,15 +309,15 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         if self._view is not None:
             self._view.add(*self.problem.dataset.revealed_by(states))
 
-    def _initial_count(self) -> int:
+    def _initial_count(self, budget: int) -> int:
         """Return how many states are labelled at random at reset."""
         initial = math.floor(float(self.options.initial_ratio) * self.problem.budget_states + 1e-9)
         if self._source is not None:
-            return min(initial, self.budget - 1)
-        if initial >= self.budget:
+            return min(initial, budget - 1)
+        if initial >= budget:
             raise BudgetError(
                 f"initial_ratio={self.options.initial_ratio} spends {initial} labels at reset; the budget is "
-                f"{self.budget}, and at least one must be left to choose"
+                f"{budget}, and at least one must be left to choose"
             )
         return initial
 
@@ -330,9 +328,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             raise OptionError(
                 f"a problem source must keep the number of states, {len(self.labelled_at)}: it made {problem.n_states}"
             )
-        oracle = getattr(problem.learner, "oracle", "")
-        if self._test and oracle:
-            raise PhaseError(f"the test phase refuses a learner that knows {oracle}")
+        if self._test and problem.oracle:
+            raise PhaseError(f"the test phase refuses a learner that knows {problem.oracle}")
         if self.marginal and not problem.has_performance:
             raise NoEvaluatorError("marginal rewards need an evaluator and rewards: this problem lacks one of them")
         self.problem = problem.with_calls(self.calls)

@@ -131,5 +131,9 @@ class BudgetWarning(SelectEnvWarning):
     """A budget of more labels than there are states to label; it is reduced to their number."""
 
 
+class UnknownCostWarning(SelectEnvWarning):
+    """The cost of training a model is not known, and counts as 0."""
+
+
 class NoRewardsWarning(SelectEnvWarning):
     """A strategy that uses revealed rewards is played on data without rewards."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from selectenv.checks import as_array, check_instance, check_int
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.layout import Layout, square_layout
-from selectenv.errors import LabelError, NoEvaluatorError
+from selectenv.errors import LabelError, NoEvaluatorError, OptionError
 from selectenv.evaluation.evaluator import Calls, Evaluator
 from selectenv.kernels.threads import in_chunks
 from selectenv.learners.base import FitResult, as_learner
@@ -45,6 +45,9 @@ class SelectionProblem:
             evaluator: counts and computes returns; None without a world.
             layout: where states are drawn.
             budget_states: the number of states that a fractional budget refers to; all n by default.
+
+        Raises:
+            OptionError: the learner imputes the smallest reward of the dataset, which has none.
         """
         self.dataset = check_instance("dataset", dataset, OfflineDataset)
         self.learner = as_learner(learner)
@@ -52,6 +55,8 @@ class SelectionProblem:
         self.layout = square_layout(dataset.n_states) if layout is None else check_instance("layout", layout, Layout)
         n = dataset.n_states
         self.budget_states = n if budget_states is None else check_int("budget_states", budget_states, 1, n)
+        if self.oracle and not dataset.has_rewards:
+            raise OptionError(f"the learner knows {self.oracle}, and these data have no rewards to know it from")
         self._cache: OrderedDict[bytes, float] = OrderedDict()
         self._last: tuple[bytes, FitResult] | None = None
 
@@ -59,6 +64,11 @@ class SelectionProblem:
         """Return one line: the data, the learner and whether there is an evaluator."""
         evaluator = type(self.evaluator.engine).__name__ if self.evaluator.available else "no evaluator"
         return f"<SelectionProblem: {self.dataset!r}, {type(self.learner).__name__} ({self.learner.rule}), {evaluator}>"
+
+    @property
+    def oracle(self) -> str:
+        """What the learner knows beyond the rewards that labels reveal; empty unless ``impute="dataset-min"``."""
+        return str(getattr(self.learner, "oracle", ""))
 
     @property
     def n_states(self) -> int:

@@ -91,7 +91,7 @@ def _wrapped_again(layer: gym.Wrapper[Any, Any, Any, Any], env: gym.Env[Any, Any
     """Return ``env`` in a wrapper like ``layer``."""
     kind = type(layer)
     recorded: Mapping[str, Any] = layer._saved_kwargs if isinstance(layer, RecordConstructorArgs) else {}
-    unknown = [name for name in _parameters(kind) if name not in recorded]
+    unknown = [name for name in _parameters(kind, bool(recorded)) if name not in recorded]
     if unknown:
         raise EnvironmentCopyError(
             f"the wrapper {kind.__name__} cannot be made again: its {'arguments' if unknown[1:] else 'argument'} "
@@ -106,10 +106,13 @@ def _wrapped_again(layer: gym.Wrapper[Any, Any, Any, Any], env: gym.Env[Any, Any
         ) from error
 
 
-def _parameters(kind: type) -> list[str]:
-    """Return the names of a wrapper's constructor arguments, without the environment."""
+def _parameters(kind: type, recorded: bool) -> list[str]:
+    """Return the constructor arguments of a wrapper that must be recorded: all but the environment.
+
+    Keywords of any name (``**options``) need not be among them if the wrapper records its arguments.
+    """
     _, *rest = inspect.signature(kind).parameters.values()
-    return [one.name for one in rest if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    return [one.name for one in rest if not (recorded and one.kind == one.VAR_KEYWORD)]
 
 
 def _check_compatible(envs: list[gym.Env[Any, Any]]) -> None:

@@ -1,6 +1,7 @@
 """from_sb3: a model of Stable-Baselines3 or sb3-contrib as a strategy."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,16 @@ import gymnasium as gym
 import numpy as np
 
 from agents.base import Agent, Info, Observation, Taxonomy, only_open, open_mask, top_k
+from agents.loaded_agent import LoadedAgent
 from agents.registry import load
 from agents.sb3.policy_files import read_policy, saved_data
 from agents.sb3.policy_scores import PolicyScores
 from agents.sb3.sb3_agents import CARD
 from selectenv.checks import check_callable, check_instance, shown
-from selectenv.errors import MissingExtraError, ObservationError, OptionTypeError
+from selectenv.errors import MissingExtraError, ObservationError, OptionTypeError, UnknownCostWarning
 from selectenv.evaluation.evaluator import Calls
 from selectenv.typing import FloatArray, IntArray
 from selectenv.view import SelectionView
-from selectenv.wrappers.batch_labels import selection_env
 
 Observe = Callable[[Observation, Info], Any]
 """Observation and info of the environment -> what the model was trained to see."""
@@ -116,6 +117,9 @@ def from_sb3(
             without unpickling.
         SavedAgentError: the file is missing or damaged.
         MissingExtraError: Stable-Baselines3 is not installed.
+
+    Warns:
+        UnknownCostWarning: the model comes from a file, which does not contain the cost of its training; it counts as 0.
     """
     if observe is not None:
         check_callable("observe", observe, "obs", "info")
@@ -123,8 +127,10 @@ def from_sb3(
         check_instance("name", name, str)
     if isinstance(model, str | os.PathLike):
         if observe is None and CARD in saved_data(model):
-            return load(model)
-        return Sb3Strategy(read_policy(model), name or Path(model).stem, observe)
+            return load(model) if name is None else LoadedAgent(load(model), name)
+        policy = read_policy(model)
+        _warn_of_unknown_cost()
+        return Sb3Strategy(policy, name or Path(model).stem, observe)
     try:
         from stable_baselines3.common.base_class import BaseAlgorithm
     except ImportError as error:
@@ -190,5 +196,16 @@ def _check_shape(space: gym.Space[Any], seen: Any) -> None:
 def _training_calls(model: Any) -> Calls:
     """Return the performances that the environments of a model disclosed."""
     vectorised = model.get_env()
-    envs = getattr(vectorised.unwrapped, "envs", ()) if vectorised is not None else ()
-    return sum((selection_env(env).calls for env in envs), Calls())
+    if vectorised is None:
+        _warn_of_unknown_cost()
+        return Calls()
+    return sum(vectorised.get_attr("calls"), Calls())
+
+
+def _warn_of_unknown_cost() -> None:
+    warnings.warn(
+        "the file of a model does not contain the cost of its training, which counts as 0 here; a model that still has "
+        "its environments knows its cost",
+        UnknownCostWarning,
+        stacklevel=3,
+    )

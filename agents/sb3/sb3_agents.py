@@ -14,7 +14,7 @@ import gymnasium as gym
 from agents.base import Taxonomy
 from agents.errors import NotTrainedError, SavedAgentError
 from agents.learned.feature_context import SelectorAgent
-from agents.learned.state_features import NAMES
+from agents.learned.state_features import ALL_NAMES, NAMES
 from agents.registry import register
 from agents.sb3.env_copies import Envs, MakeEnv, copy_of, environments, made_by
 from agents.sb3.feature_wrapper import FeatureWrapper, RewardScales
@@ -77,6 +77,7 @@ class Sb3Agent(SelectorAgent):
         for name in self.without:
             check_name("feature of a state", name, NAMES)
         self._scorer: Any = None
+        self._scales = RewardScales()
         self._model: Any = None
         self._file = b""  # content of the loaded file, until training changes the weights
 
@@ -115,6 +116,8 @@ class Sb3Agent(SelectorAgent):
             MissingExtraError: Stable-Baselines3 is not installed.
         """
         total = check_int("steps", self.steps if steps is None else steps)
+        if self._names != NAMES:
+            raise OptionError(f"{self.name} was trained with other features: it can play, but not be trained further")
         folder = None if tensorboard is None else os.fspath(log_directory("tensorboard", tensorboard))
         if callback is not None:
             _check_callback(callback)
@@ -136,7 +139,7 @@ class Sb3Agent(SelectorAgent):
         """Train for ``total`` steps in these environments, and count the calls that it takes."""
         counted = [selection_env(one).calls for one in played]
         before = [replace(calls) for calls in counted]
-        scales = RewardScales() if self.normalised else None
+        scales = self._scales if self.normalised else None
         views = [FeatureWrapper(one, without=self.without, scales=scales) for one in played]
         model = self._new_model(_vectorised(views), seed, tensorboard)
         model.learn(total, callback=callback)
@@ -225,7 +228,12 @@ class Sb3Agent(SelectorAgent):
             "without": list(self.without),
             "sb3": plain,
         }
-        return {"agent": self.name, "options": options, "calls": self.training_calls.to_dict(), "features": list(NAMES)}
+        return {
+            "agent": self.name,
+            "options": options,
+            "calls": self.training_calls.to_dict(),
+            "features": list(self._names),
+        }
 
 
 @register("maskable-ppo")
@@ -333,9 +341,10 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
             policy = io.BytesIO(archive.read("policy.pth"))  # read as a whole, because only then it is checked
         weights = torch.load(policy, map_location="cpu", weights_only=True)
         agent = make(card["agent"], **card["options"])
-        if card["features"] != list(NAMES) or not isinstance(agent, Sb3Agent):
-            raise ValueError("it is a network with other input features")
-        agent._scorer = scorer_from(weights, agent.hidden)
+        names = tuple(card["features"])
+        if names[:1] != ("seen",) or not set(names) <= set(ALL_NAMES) or not isinstance(agent, Sb3Agent):
+            raise ValueError("it is a network with input features that this release does not know")
+        agent._names, agent._scorer = names, scorer_from(weights, agent.hidden, len(names))
         agent._file = content
         agent.training_calls = Calls.from_dict(card["calls"])
     except FileNotFoundError:
@@ -347,11 +356,11 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
     return agent
 
 
-def scorer_from(weights: dict[str, Any], hidden: int) -> Any:
-    """Return the state scorer with the weights of an SB3 policy."""
+def scorer_from(weights: dict[str, Any], hidden: int, features: int = len(NAMES)) -> Any:
+    """Return the state scorer with the weights of an SB3 policy, for so many features per state."""
     from agents.learned.scorer import StateScorer
 
-    scorer = StateScorer(hidden)
+    scorer = StateScorer(hidden, features)
     marks = ("mlp_extractor.scorer.", "q_net.q_net.scorer.")
     found = {key.removeprefix(mark): value for key, value in weights.items() for mark in marks if key.startswith(mark)}
     scorer.load_state_dict(found)

@@ -74,6 +74,7 @@ class OptunaSearch(SearchAgent):
         """Sample, evaluate and record batches of trials until ``max_evaluations`` are done."""
         base = SequentialGreedy().search(task).ranking[: task.budget] if self.mode == "swaps" else None
         study = self._open_study(task, base)
+        task.problem.evaluator.count(asked=len(_complete(study)))  # stored values are disclosed too
         while (done := len(_complete(study))) < self.max_evaluations:
             trials = [study.ask() for _ in range(min(self.batch, self.max_evaluations - done))]
             sets = np.stack([self._labels(trial, task, base) for trial in trials])

@@ -1,4 +1,4 @@
-"""Finished cells in TensorBoard: performance, gap and evaluator calls against labels, and the selection drawn."""
+"""Finished cells in TensorBoard: performance, gap and cost against labels, and the selection drawn."""
 
 import re
 from collections.abc import Callable

@@ -18,8 +18,8 @@ def bench_searches() -> None:
         agent.train(selectenv.RewardSelectionEnv(problem, 1 if name == "brute-force" else budget))
         env = selectenv.RewardSelectionEnv(problem, budget)
         seconds = best_of(1 if name == "brute-force" else 3, lambda: agent.train(env))
-        asked = agent.training_calls.cost
-        rows.append((title, f"{seconds:.2f}", allowed, f"{asked:,}", f"{asked / seconds:,.0f}"))
+        cost = agent.training_calls.cost
+        rows.append((title, f"{seconds:.2f}", allowed, f"{cost:,}", f"{cost / seconds:,.0f}"))
 
     for world in ("Graph", "Tree", "TwoRooms", "CliffWalk"):
         n = selectenv.make_problem(world).n_states

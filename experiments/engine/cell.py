@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-RESULTS_VERSION = 1
+RESULTS_VERSION = 2
 """Bump this when stored results become invalid: their cells are then run again."""
 
 Record = dict[str, Any]

@@ -14,10 +14,10 @@ PARTS = ("asked", "disclosed", "computed")
 
 @dataclass
 class Calls:
-    """Numbers of performances that were looked at, whether computed or cached.
+    """Counts of the performances that were disclosed, whether computed or cached.
 
     The `cost` of a strategy is the number of performances disclosed to it. The score of an episode that is being judged
-    and what a monitor looks at are counted apart.
+    and evaluations by monitors are counted apart.
     """
 
     asked: int = 0

@@ -78,6 +78,18 @@ def test_synchronous_vector_environments_cost_the_sum_of_their_parts():
     envs.close()
 
 
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_members_of_a_vector_may_reset_while_others_step(mode):
+    envs = gym.make_vec(
+        "RewardSelection-Graph-v0", 3, vectorization_mode=mode, budget=(0.1, 0.9), initial_ratio=0.1, **SIZE
+    )
+    envs.reset(seed=0)
+    envs.action_space.seed(0)
+    paid = sum(int(envs.step(envs.action_space.sample())[2].sum()) for _ in range(40))
+    assert sum(envs.get_attr("calls"), Calls()).cost == paid > 0
+    envs.close()
+
+
 def test_plain_ppo_costs_the_number_of_its_episodes():
     env = gym.make("RewardSelection-Graph-v0", budget=3, **SIZE)
     venv = DummyVecEnv([lambda: gym.wrappers.FlattenObservation(env)])
@@ -96,6 +108,8 @@ def test_sb3_agents_count_the_constants_once(normalised):
     assert agent.training_calls.disclosed == 256 // 4
     assert agent.training_calls.asked == (2 if normalised else 0)
     assert 0 < agent.training_calls.computed <= agent.training_calls.cost
+    agent.train(env, seed=1)
+    assert agent.training_calls.asked == (2 if normalised else 0)  # the same problem has the same constants
     episode = agents.play(env, agent)
     assert (episode.cost, episode.asked, episode.disclosed) == (
         agent.training_calls.cost,

@@ -192,7 +192,12 @@ def cost_figure(runs: Runs) -> Any:
             axes.annotate(strategy, (x, summary.mean), fontsize=6, xytext=(4, 2), textcoords="offset points")
         axes.set_xscale("symlog", linthresh=1)
         axes.set_yscale("log")
-        axes.set(xlabel="cost (performances disclosed)", ylabel="normalised gap (uniform = 1)", title=learner, xlim=(-0.3, 50_000))
+        axes.set(
+            xlabel="cost (performances disclosed)",
+            ylabel="normalised gap (uniform = 1)",
+            title=learner,
+            xlim=(-0.3, 50_000),
+        )
         axes.grid(alpha=0.3)
     return figure
 

@@ -110,7 +110,7 @@ def _run_published(cell: Cell) -> list[Record]:
         "cost": episode.cost,
         "ids": episode.ids.tolist(),
     }
-    if not episode.cost:  # without evaluator calls, labels can be chosen on every dataset
+    if not episode.cost:  # at cost 0, labels can be chosen on every dataset
         again = [_play(t, min(budget, int(t.dataset.labelable.sum())), _agent(cell), cell.seed) for t in tests]
         record["anew"] = float(np.mean([other.performance for other in again if other.performance is not None]))
     return [record]

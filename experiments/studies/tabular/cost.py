@@ -1,4 +1,4 @@
-"""What return does a strategy reach for the evaluator calls it makes?"""
+"""What return does a strategy reach at which cost?"""
 
 from collections import defaultdict
 from typing import Any
@@ -59,7 +59,7 @@ def _grouped(results: list[Result]) -> dict[tuple[str, str, int], list[Record]]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return the returns, with the number of evaluator calls as the setting."""
+    """Return the returns, with the cost as the setting."""
     found = []
     for (world, strategy, labels), records in _grouped(results).items():
         runs = [record for record in records if "return" in record]
@@ -67,7 +67,7 @@ def rows(results: list[Result]) -> list[Row]:
             found.append(Row(world, labels, strategy, "return", None, None, note=NOT_ENUMERATED))
             continue
         summary = summarise(np.array([record["return"] for record in runs]))
-        asked = f"{np.mean([record['cost'] for record in runs]):,.0f} calls"
+        cost = f"{np.mean([record['cost'] for record in runs]):,.0f} calls"
         found.append(
             Row(
                 world,
@@ -76,14 +76,14 @@ def rows(results: list[Result]) -> list[Row]:
                 "return",
                 summary,
                 best_return(world, "uds", labels) - summary.mean,
-                setting=asked,
+                setting=cost,
             )
         )
     return found
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw return against evaluator calls, one panel per world."""
+    """Draw return against cost, one panel per world."""
     figure = new_figure(11, 7)
     for i, world in enumerate(WORLDS):
         axes = figure.add_subplot(2, 3, i + 1)
@@ -97,9 +97,9 @@ def figures(results: list[Result]) -> dict[str, Any]:
             axes.annotate(strategy, (calls, earned), fontsize=6, xytext=(2, 2), textcoords="offset points")
             axes.set_title(f"{world}, {labels} labels", fontsize=9)
         axes.set_xscale("symlog", linthresh=1)
-        axes.set_xlabel("evaluator calls", fontsize=8)
+        axes.set_xlabel("cost (performances disclosed)", fontsize=8)
         axes.tick_params(labelsize=8)
-    return {"Return against evaluator calls": figure}
+    return {"Return against cost": figure}
 
 
 STUDY = Study(NAME, __doc__, cells, run_cell, rows, SEEDS, figures, place=10)

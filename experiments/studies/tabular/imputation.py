@@ -7,7 +7,7 @@ from experiments.engine.study import Study
 from experiments.studies.tabular.budget_sweep import play_cells, run_play
 
 NAME = "imputation"
-VARIANTS = {"impute 0": {}, "impute min": {"problem": {"impute": "dataset-min"}}}
+VARIANTS = {"impute 0": {}, "impute dataset-min": {"problem": {"impute": "dataset-min"}}}
 SEEDS = 30
 
 

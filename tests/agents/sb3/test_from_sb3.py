@@ -13,14 +13,15 @@ from gymnasium.wrappers import FlattenObservation
 from sb3_contrib import ARS, QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO, SAC
 from stable_baselines3.common.policies import MultiInputActorCriticPolicy
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 
 import agents
 import selectenv
 from agents.errors import SavedAgentError, UnsupportedModelError
-from selectenv.errors import ObservationError, OptionTypeError, SelectEnvError, UnknownNameError
+from selectenv.errors import ObservationError, OptionTypeError, SelectEnvError, UnknownCostWarning, UnknownNameError
 from selectenv.wrappers import BatchLabels, OneShot
 
+pytestmark = pytest.mark.filterwarnings("ignore::selectenv.errors.UnknownCostWarning")
 SHORT = {"n_steps": 16, "batch_size": 16, "seed": 0, "device": "cpu"}
 FEW = {"learning_starts": 4, "buffer_size": 100, "seed": 0, "device": "cpu"}
 SMALL = {"policy_kwargs": {"net_arch": [8], "activation_fn": torch.nn.ReLU}}
@@ -320,3 +321,18 @@ def test_a_file_does_not_decide_what_is_imported(tmp_path):
         (tmp_path / "agent.json").write_text(json.dumps({**memory, "digest": _digest(memory)}))
         with pytest.raises(SavedAgentError, match="unknown agent"):
             agents.load(tmp_path / "agent.json")
+
+
+def test_the_cost_of_training_is_known_from_the_environments_of_a_model(tmp_path):
+    model = PPO("MultiInputPolicy", SubprocVecEnv([graph, graph]), **SHORT)
+    model.learn(32)
+    strategy = agents.from_sb3(model)
+    assert strategy.training_calls.cost == 2 * (16 // graph().unwrapped.budget)
+    model.save(tmp_path / "model.zip")
+    model.get_env().close()
+    for load in (
+        lambda: agents.from_sb3(tmp_path / "model.zip"),
+        lambda: agents.from_sb3(PPO.load(tmp_path / "model")),
+    ):
+        with pytest.warns(UnknownCostWarning, match="cost of its training"):
+            assert load().training_calls.cost == 0

@@ -276,7 +276,8 @@ def test_optuna_resumes_from_its_storage(tmp_path):
     first, _ = train("Graph", 3, "optuna", max_evaluations=10, storage=storage)
     second, _ = train("Graph", 3, "optuna", max_evaluations=16, storage=storage)
     third, _ = train("Graph", 3, "optuna", max_evaluations=16, storage=storage)
-    assert [agent.training_calls.cost for agent in (first, second, third)] == [10, 6, 0]
+    assert [agent.training_calls.cost for agent in (first, second, third)] == [10, 16, 16]
+    assert [agent.training_calls.computed for agent in (first, second, third)] == [10, 6, 0]
     assert third.memory["performance"] >= first.memory["performance"]
 
 
