@@ -119,7 +119,7 @@ def from_sb3(
         MissingExtraError: Stable-Baselines3 is not installed.
 
     Warns:
-        UnknownCostWarning: the model comes from a file, which does not contain the cost of its training; it counts as 0.
+        UnknownCostWarning: the model comes from a file, which does not contain the cost of its training.
     """
     if observe is not None:
         check_callable("observe", observe, "obs", "info")

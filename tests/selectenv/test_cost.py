@@ -81,7 +81,7 @@ def test_synchronous_vector_environments_cost_the_sum_of_their_parts():
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_members_of_a_vector_may_reset_while_others_step(mode):
     envs = gym.make_vec(
-        "RewardSelection-Graph-v0", 3, vectorization_mode=mode, budget=(0.1, 0.9), initial_ratio=0.1, **SIZE
+        "RewardSelection-Graph-v0", 3, vectorization_mode=mode, budget=(0.2, 0.9), initial_ratio=0.1, **SIZE
     )
     envs.reset(seed=0)
     envs.action_space.seed(0)

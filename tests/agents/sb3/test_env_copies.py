@@ -16,6 +16,11 @@ PPO = {"steps": 32, "hidden": 8, "sb3": {"n_steps": 8, "batch_size": 8, "n_epoch
 SIZE = {"dataset_size": 500, "cache": False}
 
 
+class AnyArguments(gym.Wrapper):
+    def __init__(self, env, *given, **options):
+        super().__init__(env)
+
+
 class Raising(gym.Wrapper):
     """Raises in every step; its constructor takes only the environment."""
 
@@ -124,6 +129,7 @@ def test_wrappers_without_arguments_of_a_bare_environment_are_copied():
     [
         (lambda env: Bonus(env, 2.0), r"Bonus .* its argument bonus is not recorded"),
         (lambda env: MoreRecorded(env, 5, 2.0), r"MoreRecorded .* its argument bonus is not recorded"),
+        (lambda env: AnyArguments(env, 5), r"AnyArguments .* its arguments given, options are not recorded"),
         (Renamed, "Renamed .*other is not an argument"),
         (lambda env: OwnEnv(env.unwrapped.problem, 3), "OwnEnv derives from RewardSelectionEnv"),
     ],

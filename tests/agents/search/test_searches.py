@@ -297,7 +297,7 @@ def test_optuna_resumes_after_a_kill_inside_a_batch(tmp_path, monkeypatch):
     monkeypatch.setattr(SearchTask, "evaluate", evaluate)
     agent, env = train("Graph", 3, "optuna", max_evaluations=12, batch=5, storage=storage, sampler="random")
     assert agent.memory["notes"]["trials"] == 12
-    assert agent.training_calls.cost == 7
+    assert agent.training_calls.to_dict() == {"asked": 12, "disclosed": 0, "computed": 7}
     import optuna
 
     backend = optuna.storages.journal.JournalFileBackend(str(storage))
