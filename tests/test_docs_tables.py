@@ -214,21 +214,22 @@ def sets(problem: selectenv.SelectionProblem, size: int) -> np.ndarray:
 
 def check_selectors(table: Table) -> None:
     names = [row[0].strip("*") for row in table.rows]
-    six = {name: select(study="learned", world="six worlds", setting="uds", strategy=name)[0] for name in names}
-    assert sorted(names) == sorted(
-        row["strategy"] for row in select(study="learned", world="six worlds", setting="uds")
+    summary = {"study": "learned", "world": "six worlds"}
+    gaps, costs = (
+        {row["strategy"]: row for row in select(**summary, setting="uds", metric=metric)}
+        for metric in ("normalised gap", "cost")
     )
-    assert [float(six[name]["ours"]) for name in names] == sorted(float(row["ours"]) for row in six.values())
-    for name, (_, calls, *cells) in zip(names, table.rows, strict=True):
+    assert sorted(names) == sorted(gaps) == sorted(costs)
+    assert [float(gaps[name]["ours"]) for name in names] == sorted(float(row["ours"]) for row in gaps.values())
+    for name, (_, cost, *cells) in zip(names, table.rows, strict=True):
         agent = agents.make(name.partition("-without-")[0])
-        assert (agent.taxonomy.evaluator == "never") == (calls == "0")
-        if name.startswith("es-"):
-            assert int(calls.replace(",", "")) == agent.iterations * agent.population
+        assert (agent.taxonomy.evaluator == "never") == (cost == "0")
+        assert cost == f"{float(costs[name]['ours']):,.0f}"
         for learner, gap, random in zip(("uds", "adapted"), cells[:2], cells[2:], strict=True):
             if not gap:
                 assert not any(row["strategy"] == name and row["setting"] == learner for row in select(study="learned"))
                 continue
-            row = select(study="learned", world="six worlds", setting=learner, strategy=name)[0]
+            row = select(**summary, setting=learner, strategy=name, metric="normalised gap")[0]
             shown, _, interval = gap.partition(" (")
             assert same(shown, float(row["ours"]))
             assert bool(interval) == name.startswith("learned")
