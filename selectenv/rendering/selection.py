@@ -54,7 +54,7 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
     return (
         "\n".join(
             [
-                f"{spent} states labelled, budget {budget}: {ids or 'none'}",
+                f"{spent_text(spent)}, budget {budget}: {ids or 'none'}",
                 *_map({**cells, **marks}),
                 f"learned values in tenths of {largest:.4g}",
                 *_map({**tenths, **marks}),
@@ -62,6 +62,11 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
         )
         + "\n"
     )
+
+
+def spent_text(labels: int) -> str:
+    """Return how many states are labelled, for example "1 state labelled"."""
+    return f"{labels} {'state' if labels == 1 else 'states'} labelled"
 
 
 def _map(cells: dict[tuple[float, float], str]) -> list[str]:
@@ -88,7 +93,7 @@ def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -
     height = float(np.clip(WIDTH * spans[1] / spans[0], 2.0, WIDTH)) + 0.5
     figure: Figure = _matplotlib("figure").Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     spent = int((labelled_at > 0).sum())
-    draw(figure.add_subplot(), problem, labelled_at, title=f"{spent} states labelled, budget {budget}")
+    draw(figure.add_subplot(), problem, labelled_at, title=f"{spent_text(spent)}, budget {budget}")
     return figure
 
 

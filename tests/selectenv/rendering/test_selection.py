@@ -34,6 +34,10 @@ def test_text_shows_ids_and_order(name):
     assert cells.count("1") == cells.count("2") == 1
 
 
+def test_one_state_is_singular():
+    assert play("Graph", "ansi", [10]).startswith("1 state labelled, budget 1: ")
+
+
 def test_text_of_two_rooms_is_a_map():
     rows = play("TwoRooms", "ansi", [49]).splitlines()[1:6]
     assert rows[-1].endswith("> > > 1 G")
