@@ -53,7 +53,8 @@ def _imported(kind: str, name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             known = [module.name for module in pkgutil.iter_modules()]
             raise ExtensionError(
-                f"there is no module {error.name!r} to take {_article(kind)} from{_closest(name.partition('.')[0], known)} "
+                f"there is no module {error.name!r} to take {_article(kind)} from"
+                f"{_closest(name.partition('.')[0], known)} "
                 "Modules are found in the current directory, on PYTHONPATH, and where packages are installed."
             ) from None
         raise ExtensionError(f"the module {name!r} cannot be imported: {error}") from error

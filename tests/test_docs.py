@@ -16,6 +16,7 @@ import selectenv
 from experiments.cli import main as cli
 from experiments.studies import find_studies
 from selectenv.learners import LEARNERS
+from selectenv.references import is_reference
 from tests.markdown_pages import PAGES, ROOT, Block, blocks, name_of, prose, slugs
 from tests.stress import repetitions
 
@@ -110,7 +111,7 @@ def test_command_exists(page, command, capsys):
     else:
         assert callable(cli.parser().parse_args(arguments).command)
         if arguments[0] in ("run", "compare"):
-            assert arguments[1] in (*find_studies(), "all")
+            assert arguments[1] in (*find_studies(), "all") or is_reference(arguments[1])
 
 
 @pytest.mark.parametrize(("page", "target"), LINKS)

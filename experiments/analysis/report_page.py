@@ -15,6 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 import selectenv
+from experiments.analysis.coverage import coverage_sentence
 from experiments.analysis.figures import new_figure
 from experiments.analysis.gathering import StudyResults
 from experiments.analysis.headlines import verdict_sentence
@@ -40,7 +41,7 @@ class StudySection(NamedTuple):
     name: str
     question: str
     verdicts: str
-    cells: int
+    coverage: str
     seconds: float
     figures: list[Figure]
     table: ReportTable
@@ -54,13 +55,15 @@ class WorldSection(NamedTuple):
     figures: list[Figure]
 
 
-def render(found: Sequence[StudyResults], findings: Sequence[str]) -> str:
+def render(found: Sequence[StudyResults], findings: Sequence[str], commands: Sequence[str] = ()) -> str:
     """Return the page.
 
     Args:
         found: the studies with their results and rows.
         findings: sentences for the top of the page.
+        commands: what makes this report again.
     """
+    played = {result.cell.world for _, results, _ in found for result in results}
     numbers = count(1)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("experiments.analysis"),
@@ -72,8 +75,9 @@ def render(found: Sequence[StudyResults], findings: Sequence[str]) -> str:
     packages = [(name, metadata.version(name)) for name in ("gymnasium", "numpy", "numba", "scipy")]
     return environment.get_template("report.html.j2").render(
         findings=findings,
+        commands=commands,
         studies=[_study_section(one, numbers) for one in found],
-        worlds=[_world_section(world, found, numbers) for world in WORLDS],
+        worlds=[_world_section(world, found, numbers) for world in WORLDS if world in played],
         wrapped=WRAPPED,
         versions=[("selectenv", selectenv.__version__), ("Python", platform.python_version()), *packages],
         today=datetime.datetime.now(tz=datetime.UTC).date(),
@@ -88,7 +92,7 @@ def _study_section(one: StudyResults, numbers: Iterator[int]) -> StudySection:
         study.name,
         study.question.strip(),
         verdict_sentence(rows),
-        len(results),
+        coverage_sentence(one),
         sum(result.seconds for result in results),
         [Figure(title, inline_svg(title, figure, numbers)) for title, figure in study.figures(results).items()],
         report_table(rows),

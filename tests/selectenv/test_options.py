@@ -117,11 +117,15 @@ class Impatient:
         return selectenv.TablePolicy(np.full((dataset.n_states, dataset.n_actions), 1 / dataset.n_actions))
 
 
+def without_options():
+    return Impatient()
+
+
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(LEARNERS, "_rows", dict(LEARNERS._rows))
     selectenv.register_learner("impatient")(Impatient)
-    selectenv.register_learner("without-options")(lambda: Impatient())
+    selectenv.register_learner("without-options")(without_options)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -144,5 +148,5 @@ def test_a_registered_learner_gets_options_that_it_shares_with_others():
 
 def test_random_worlds_are_not_one_world():
     for make in (selectenv.make_env, selectenv.make_problem):
-        with pytest.raises(UnknownNameError, match='gym.make\\("RewardSelection-Random-v0"\\)'):
+        with pytest.raises(UnknownNameError, match=r'gym\.make\("RewardSelection-Random-v0"\)'):
             make("Random")
