@@ -22,7 +22,7 @@ from experiments.analysis.headlines import verdict_sentence
 from experiments.analysis.row_text import WRAPPED, ReportTable, report_table
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, WORLDS
-from selectenv.rendering.selection import draw
+from selectenv.rendering.selection import draw, key
 
 DRAWN = ("uniform", "visitation", "guided", "terminal", "terminal-guided")
 """Strategies whose labels are drawn, world by world."""
@@ -125,7 +125,8 @@ def _selections(world: str, orders: dict[str, list[int]]) -> Any:
             labelled_at = np.zeros(task.n_states, np.int64)
             labelled_at[task.actions(ids[:labels])] = np.arange(1, labels + 1)
             axes = figure.add_subplot(len(orders), len(budgets), i * len(budgets) + j + 1)
-            draw(axes, task, labelled_at, f"{strategy}, {labels}")
+            draw(axes, task, labelled_at, f"{strategy}, {labels} labels")
+    figure.supxlabel(key(task), fontsize=9)
     return figure
 
 

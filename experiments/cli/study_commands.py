@@ -223,7 +223,7 @@ def comparison_table(rows: list[Row]) -> str:
         f"{name}: {value}" for name, found in variants.items() if len(found) == 1 for value in found if value
     )
     varying = ["world", *(name for name, found in variants.items() if len(found) > 1)]
-    header = (", ".join(varying), "labels", "strategy", "ours", "+-", "gap", "published", "+-", "verdict")
+    header = ("world", "labels", "strategy", "ours", "+-", "gap", "published", "+-", "verdict")
     lines = [(", ".join(filter(None, (getattr(row, name) for name in varying))), *_shown(row)) for row in rows]
     used = [i for i, name in enumerate(header) if i <= header.index("+-") or any(line[i] for line in lines)]
     found = table([header[i] for i in used], [[line[i] for i in used] for line in lines], WIDTH)

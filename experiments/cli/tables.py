@@ -6,8 +6,8 @@ from itertools import zip_longest
 
 WIDTH = 100
 """Columns of the terminal that a wrapped table fills."""
-NARROWEST = 12
-"""Width below which no column is wrapped."""
+NARROWEST, LAST = 12, 20
+"""Width below which no column is wrapped, and below which others are wrapped before the last one."""
 SPACE = 2
 """Spaces between columns."""
 
@@ -53,7 +53,7 @@ def _fitted(widths: list[int], width: int) -> list[int]:
     """Return widths of columns that fit: the last one shrinks first, then the widest of the others."""
     room = width - SPACE * (len(widths) - 1)
     *first, last = widths
-    last = min(last, max(room - sum(first), NARROWEST))
+    last = min(last, max(room - sum(first), LAST))
     while sum(first) + last > room and max(first) > NARROWEST:
         first[first.index(max(first))] -= 1
-    return [*first, last]
+    return [*first, min(last, max(room - sum(first), NARROWEST))]
