@@ -243,12 +243,13 @@ def _draw(problem: SelectionProblem, scores: Sequence[Score], best: dict[int, Be
         for score in played:
             if score.labels == drawn and len(panels) < PANELS - 1:
                 panels[f"{name}: return {score.first:.2f}"] = score.labelled_at
-    panels[f"{BEST}: return {best[drawn].mean:.2f}"] = best[drawn].labelled_at
+    best_panel = f"{BEST}: return {best[drawn].mean:.2f}"
+    panels[best_panel] = best[drawn].labelled_at
     paths = folder / "performance.png", folder / "selections.png"
     dashed = {name for name in names if asks_evaluator(name)}
     try:
         performance_figure(curves, dashed, BEST, f"{WORLD}: return against the number of labels", paths[0])
-        selections_figure(problem, panels, paths[1], f"{WORLD}, {drawn} labels, first episode")
+        selections_figure(problem, panels, paths[1], f"{WORLD}, {drawn} labels, first episode", {best_panel})
     except MissingExtraError as error:
         return f"No figures were drawn: {error}"
     return f"Figures: {paths[0]} (return against labels), {paths[1]} (which states are labelled)"

@@ -42,7 +42,7 @@ class Registry(Mapping[str, R], Generic[R]):
                 f"the name of a {self.kind} must be made of letters, digits, hyphens and underscores, not {shown(name)}"
             )
         if name in self._rows:
-            raise OptionError(f"there is a {self.kind} {name!r} already: choose another name")
+            raise OptionError(f"the {self.kind} {name!r} exists already: choose another name")
         self._rows[name] = row
 
     def __getitem__(self, name: str) -> R:

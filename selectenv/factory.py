@@ -56,7 +56,8 @@ def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
     dataset = find_data(place, data, row.defaults)
     learner.check(dataset)
     learning = LearnerOptions(**{**vars(learning), "learner": name})
-    theirs = {key: value for key, value in own.items() if key in learner.parameters}
+    takes = {*own, *names(LearnerOptions)} & {*learner.parameters}
+    theirs = {key: value for key, value in options.items() if key in takes}
     return SelectionProblem(
         dataset,
         learner.make(learning, row.defaults.learning, data.scale, theirs),

@@ -32,7 +32,7 @@ def find_reference(kind: str, reference: str) -> Any:
     """
     if not PATTERN.fullmatch(reference):
         raise OptionError(
-            f"{shown(reference)} does not name a {kind}: write module:name, for example my_module:my_{kind}"
+            f"{shown(reference)} does not name {_article(kind)}: write module:name, for example my_module:my_{kind}"
         )
     module, _, path = reference.partition(":")
     found: Any = _imported(kind, module)
@@ -53,7 +53,8 @@ def _imported(kind: str, name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             known = [module.name for module in pkgutil.iter_modules()]
             raise ExtensionError(
-                f"there is no module {error.name!r} to take a {kind} from{_closest(name.partition('.')[0], known)} "
+                f"there is no module {error.name!r} to take {_article(kind)} from"
+                f"{_closest(name.partition('.')[0], known)} "
                 "Modules are found in the current directory, on PYTHONPATH, and where packages are installed."
             ) from None
         raise ExtensionError(f"the module {name!r} cannot be imported: {error}") from error
@@ -68,6 +69,10 @@ def _public_names(found: object) -> list[str]:
         for name, value in getattr(found, "__dict__", {}).items()
         if not name.startswith("_") and callable(value) and not isinstance(value, ModuleType)
     ]
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _closest(name: str, known: list[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import gymnasium as gym
 
 from selectenv.checks import check_instance
-from selectenv.worlds import WORLDS, M, WorldDefaults, row_of
+from selectenv.worlds import RANDOM, WORLDS, M, WorldDefaults, row_of
 
 
 def env_id(world: str) -> str:
@@ -18,7 +18,7 @@ def register_all() -> None:
     """Register every world with Gymnasium, including those that other packages provide as entry points."""
     for name in WORLDS:
         _register(name)
-    gym.register(env_id("Random"), entry_point="selectenv.factory:make_random_env")
+    gym.register(env_id(RANDOM), entry_point="selectenv.factory:make_random_env")
 
 
 def register_world(name: str, defaults: WorldDefaults | None = None) -> Callable[[M], M]:

@@ -188,8 +188,16 @@ for _name, _row in {**TABULAR, **GAMES}.items():
     WORLDS.add(_name, _row)
 
 
+RANDOM = "Random"
+"""The name in the id of the environment that draws a new world in every episode."""
+
+
 def find_row(world: Any) -> WorldRow:
     """Return the row of a world given by name, or of one of the games; other worlds have generic defaults."""
+    if world == RANDOM and world not in WORLDS:
+        raise UnknownNameError(
+            f'{RANDOM} is not one world but a new one in every episode: use gym.make("RewardSelection-{RANDOM}-v0")'
+        )
     if isinstance(world, str):
         return WORLDS.find(world)
     if isinstance(world, MinAtarWorld):

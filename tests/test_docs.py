@@ -16,6 +16,7 @@ import selectenv
 from experiments.cli import main as cli
 from experiments.studies import find_studies
 from selectenv.learners import LEARNERS
+from selectenv.references import is_reference
 from tests.markdown_pages import PAGES, ROOT, Block, blocks, name_of, prose, slugs
 from tests.stress import repetitions
 
@@ -94,6 +95,8 @@ def test_command_exists(page, command, capsys):
         assert arguments == ["-m", "selectenv"]
         assert find_spec("selectenv.__main__") is not None
         return
+    if program == "pip":
+        return
     assert program == "selectenv", f"{page}: {command}"
     if not arguments:
         return
@@ -110,7 +113,7 @@ def test_command_exists(page, command, capsys):
     else:
         assert callable(cli.parser().parse_args(arguments).command)
         if arguments[0] in ("run", "compare"):
-            assert arguments[1] in (*find_studies(), "all")
+            assert arguments[1] in (*find_studies(), "all", "rare-states") or is_reference(arguments[1])
 
 
 @pytest.mark.parametrize(("page", "target"), LINKS)

@@ -15,6 +15,7 @@ import pytest
 import agents
 import selectenv
 from experiments.analysis.best_known import best_known, best_return
+from experiments.cli.listings import STRATEGIES
 from experiments.protocol.budgets import BUDGETS, FEEDBACK
 from experiments.studies import find_studies
 from selectenv import options
@@ -101,6 +102,7 @@ def check_agents(table: Table) -> None:
         agent = agents.make(name.strip("`"))
         assert (agent.taxonomy.test_loop == "closed") == (closed == "yes")
         assert (agent.taxonomy.training, agent.taxonomy.evaluator) == (training, evaluator)
+        assert STRATEGIES[agent.name] == f"{strategy[0].upper()}{strategy[1:]}."
         if preset := re.match(r"es with (\d+) iterations of (\d+) sets", strategy):
             assert (agent.iterations, agent.population) == (int(preset[1]), int(preset[2]))
 
@@ -122,7 +124,9 @@ def check_learners(table: Table) -> None:
 
 
 def check_studies(table: Table) -> None:
-    assert [row[0].strip("`") for row in table.rows] == list(find_studies())
+    questions = {name: " ".join(study.question.split("\n\n")[0].split()) for name, study in find_studies().items()}
+    assert {name.strip("`"): question for name, question in table.rows} == questions
+    assert [row[0].strip("`") for row in table.rows] == list(questions)
 
 
 def check_heuristics(table: Table) -> None:

@@ -16,15 +16,7 @@ from selectenv.errors import ExtensionError, LearnerError, OptionError, UnknownN
 from selectenv.extensions import Registry
 
 ROOT = Path(__file__).parent.parent
-PYPROJECT = """
-[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
-[project]
-name = "throwaway"
-version = "0"
-"""
-SNIPPETS = re.findall(r"```(python|toml)\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(), flags=re.DOTALL)
+SNIPPETS = re.findall(r"```(python|toml|bash)\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(), flags=re.DOTALL)
 
 
 def run(code, cwd, target, *arguments):
@@ -49,9 +41,7 @@ def package(tmp_path_factory):
     entries = next(text for language, text in SNIPPETS if language == "toml")
     broken = '[project.entry-points."selectenv.agents"]\nbroken = "broken_package:Agent"\n'
     entries = entries.replace('[project.entry-points."selectenv.agents"]\n', broken)
-    (home / "pyproject.toml").write_text(
-        PYPROJECT + entries + '\n[tool.setuptools]\npy-modules = ["my_package", "broken_package"]\n'
-    )
+    (home / "pyproject.toml").write_text(entries.replace('["my_package"]', '["my_package", "broken_package"]'))
     install = (
         "-m",
         "pip",
@@ -105,7 +95,7 @@ def test_a_broken_entry_point_hurts_only_those_who_ask_for_it(package, tmp_path)
         print(isinstance(error, ImportError), error)
     """
     printed = run(code, tmp_path, package)
-    assert printed.startswith("uniform\nTrue the agent 'broken' of the package 'throwaway' cannot be loaded from")
+    assert printed.startswith("uniform\nTrue the agent 'broken' of the package 'my-package' cannot be loaded from")
     assert "a_module_that_does_not_exist" in printed
 
 
@@ -149,5 +139,5 @@ def test_an_extension_error_is_an_import_error():
 
 def test_the_pieces_are_short():
     for language, text in SNIPPETS:
-        if language == "python":
+        if language in ("python", "toml", "bash"):
             assert len([line for line in text.splitlines() if line.strip()]) <= 30

@@ -39,7 +39,7 @@ HEURISTIC_REASONS = {
     "guided-on-policy": "the configuration behind the published guided columns is not known",
     "visitation-on-policy": "the published occupancy seems to lose the mass of tied actions (occupancy='published')",
 }
-MORE_LABELS = "the published metrics of this share look like more labels"
+MORE_LABELS = "the published numbers of this share look like more labels"
 SEARCH_REASONS = {
     "guided": "the published guided column uses other budgets in some worlds, and its configuration is not known",
     "brute-force": "the published row repeats sequential-greedy, which is not always optimal",
@@ -72,7 +72,7 @@ def published_initial_samples(world: str) -> dict[BudgetKey, PublishedMean]:
 
 
 def published_game(world: str) -> GameTable:
-    """Return the published metrics of a game."""
+    """Return the published numbers of a game."""
     return {
         (row.strategy, "" if row.feedback is None else percent(row.feedback)): row.score
         for row in games()
@@ -192,16 +192,16 @@ def compare_game(
     otherwise: Mapping[str, tuple[GameTable, str]] | None = None,
     others: Callable[[str, str, str], list[PublishedMean]] | None = None,
 ) -> list[Row]:
-    """Compare the mean over seeds in one game with the published metrics.
+    """Compare the mean over seeds in one game with the published numbers.
 
     Args:
         results: of one game.
-        published: variant -> the published metrics of it.
+        published: variant -> the published numbers of it.
         metric: what to compare.
-        reason: why published metrics may differ.
-        otherwise: variant -> other published metrics, and what it means if ours differ from the first and agree with
+        reason: why published numbers may differ.
+        otherwise: variant -> other published numbers, and what it means if ours differ from the first and agree with
             these.
-        others: variant, strategy and percentage of labels -> the published metrics for the control; by default those
+        others: variant, strategy and percentage of labels -> the published numbers for the control; by default those
             of the other strategies of the variant.
     """
     if not results:

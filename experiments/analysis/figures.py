@@ -1,17 +1,16 @@
 """Figures of what strategies earn and which states they label."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from selectenv.errors import MissingExtraError
 from selectenv.problem import SelectionProblem
-from selectenv.rendering.selection import draw
+from selectenv.rendering.selection import draw, key
 from selectenv.typing import IntArray
 
 COLUMNS = 3
 """Panels per row: three fit the width of a laptop."""
-KEY = "numbers: order of the labels; blue: high learned value, red: low; arrows or thick lines: the learned policy"
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -57,7 +56,11 @@ def performance_figure(
         colour = f"C{len(styles.keys() - {reference})}"
         styles[name] = {"color": "#808080", "lw": 5, "alpha": 0.5} if name == reference else {"color": colour}
         axes.errorbar(budgets, means, errors, ls="--" if name in dashed else "-", marker="o", ms=4, **styles[name])
-    axes.set(xlabel="labels (dashed: asks the evaluator)", ylabel="return of the learned policy", title=title)
+    axes.set(
+        xlabel="labels (dashed: asks the evaluator; bars: standard errors)",
+        ylabel="return of the learned policy",
+        title=title,
+    )
     axes.set_xticks(sorted({budget for points in curves.values() for budget, *_ in points}))
     axes.grid(alpha=0.3)
     for side in ("top", "right"):
@@ -93,7 +96,11 @@ def _spread(values: Sequence[float], distance: float) -> list[float]:
 
 
 def selections_figure(
-    problem: SelectionProblem, selections: Mapping[str, IntArray], path: Path, title: str = ""
+    problem: SelectionProblem,
+    selections: Mapping[str, IntArray],
+    path: Path,
+    title: str = "",
+    unordered: Collection[str] = (),
 ) -> None:
     """Draw one panel per selection.
 
@@ -102,15 +109,16 @@ def selections_figure(
         selections: Panel title -> when each state was labelled, 0 for never, shape [n_states].
         path: File to write.
         title: Shown above all panels.
+        unordered: Panel titles of sets without an order, which are drawn without numbers.
     """
     if not selections:
         return
     columns = min(COLUMNS, len(selections))
     rows = -(-len(selections) // columns)
-    figure = new_figure(4.2 * columns, 2.3 * rows + 0.6)
+    figure = new_figure(4.2 * columns, 2.3 * rows + 0.8)
     for i, (name, labelled_at) in enumerate(selections.items()):
-        draw(figure.add_subplot(rows, columns, i + 1), problem, labelled_at, name)
+        draw(figure.add_subplot(rows, columns, i + 1), problem, labelled_at, name, numbered=name not in unordered)
     if title:
         figure.suptitle(title, fontsize=12)
-    figure.supxlabel(KEY, fontsize=9)
+    figure.supxlabel(key(problem), fontsize=9)
     save(figure, path)

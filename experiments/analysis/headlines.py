@@ -11,7 +11,7 @@ from experiments.analysis.verdicts import AGREES
 from experiments.protocol.budgets import WORLDS
 
 GATED = ("uniform", "visitation", "brute-force", "sequential-greedy")
-"""The strategies whose published metrics must agree: their configuration is known."""
+"""The strategies whose published numbers must agree: their configuration is known."""
 
 
 class Winner(NamedTuple):
@@ -66,7 +66,10 @@ def judged_by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def winners(rows: Iterable[Row]) -> list[Winner]:
-    """Return the best strategy on average over the budgets, world by world; the first of several equally good ones."""
+    """Return the best strategy on average over the budgets, world by world; the first of several equally good ones.
+
+    Worlds with results of a single strategy are left out.
+    """
     means: dict[str, dict[str, list[float]]] = {world: {} for world in WORLDS}
     for row in rows:
         if row.world in means and row.ours:
@@ -74,25 +77,28 @@ def winners(rows: Iterable[Row]) -> list[Winner]:
     found = []
     for world, strategies in means.items():
         averages = {strategy: float(np.mean(values)) for strategy, values in strategies.items()}
-        if averages:
+        if len(averages) > 1:
             best = max(averages, key=averages.__getitem__)
             found.append(Winner(world, best, averages[best]))
     return found
 
 
 def winners_sentence(rows: Iterable[Row]) -> str:
-    """Return a sentence that names the winner of every world and its mean."""
+    """Return a sentence that names the winner of every world with several strategies and its mean; "" without any."""
     named = ", ".join(f"{world} {strategy} ({mean:.2f})" for world, strategy, mean in winners(rows))
-    return f"best on average over the budgets: {named}"
+    return f"best on average over the budgets: {named}" if named else ""
 
 
 def agreement_sentence(rows: Iterable[Row]) -> str:
-    """Return two sentences that count agreement: of gated strategies in tabular worlds, and of everything."""
+    """Return two sentences that count agreement: of gated strategies in tabular worlds, and of everything.
+
+    A sentence without a published number to compare with is left out.
+    """
     rows = list(rows)
-    gated = [row for row in rows if row.world in WORLDS and row.strategy in GATED]
-    return (
-        f"Published metrics of {', '.join(GATED)}: {_told(gated)}. Published metrics of all strategies: {_told(rows)}."
-    )
+    gated = judged_by_strategy(row for row in rows if row.world in WORLDS and row.strategy in GATED)
+    names = ", ".join(sorted(gated, key=GATED.index))
+    parts = {names: [row for some in gated.values() for row in some], "all strategies": rows}
+    return " ".join(f"Published numbers of {of}: {_told(some)}." for of, some in parts.items() if agreement(some).cells)
 
 
 def _told(rows: list[Row]) -> str:
@@ -116,11 +122,11 @@ def verdict_sentence(rows: Iterable[Row]) -> str:
     rows = list(rows)
     counts = count_verdicts(rows)
     if not counts:
-        return "nothing was published"
+        return "No published numbers to compare with"
     listed = ", ".join(f"{outcome}: {count}" for outcome, count in counts.items())
     return f"{listed}; by the rule alone {agreement(rows)}"
 
 
 def listed_means(means: Mapping[str, float]) -> str:
-    """Return means by name, for example "uniform 2.74, guided 3.10"."""
-    return ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+    """Return means by name, for example "uniform 2.74, guided 3.10"; strategies that were not run are left out."""
+    return ", ".join(f"{name} {mean:.2f}" for name, mean in means.items() if not np.isnan(mean))

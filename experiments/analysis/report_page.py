@@ -15,13 +15,14 @@ import numpy as np
 from markupsafe import Markup
 
 import selectenv
+from experiments.analysis.coverage import coverage_sentence
 from experiments.analysis.figures import new_figure
 from experiments.analysis.gathering import StudyResults
 from experiments.analysis.headlines import verdict_sentence
 from experiments.analysis.row_text import WRAPPED, ReportTable, report_table
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, WORLDS
-from selectenv.rendering.selection import draw
+from selectenv.rendering.selection import draw, key
 
 DRAWN = ("uniform", "visitation", "guided", "terminal", "terminal-guided")
 """Strategies whose labels are drawn, world by world."""
@@ -40,7 +41,7 @@ class StudySection(NamedTuple):
     name: str
     question: str
     verdicts: str
-    cells: int
+    coverage: str
     seconds: float
     figures: list[Figure]
     table: ReportTable
@@ -54,13 +55,15 @@ class WorldSection(NamedTuple):
     figures: list[Figure]
 
 
-def render(found: Sequence[StudyResults], findings: Sequence[str]) -> str:
+def render(found: Sequence[StudyResults], findings: Sequence[str], commands: Sequence[str] = ()) -> str:
     """Return the page.
 
     Args:
         found: the studies with their results and rows.
         findings: sentences for the top of the page.
+        commands: what makes this report again.
     """
+    played = {result.cell.world for _, results, _ in found for result in results}
     numbers = count(1)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("experiments.analysis"),
@@ -72,8 +75,9 @@ def render(found: Sequence[StudyResults], findings: Sequence[str]) -> str:
     packages = [(name, metadata.version(name)) for name in ("gymnasium", "numpy", "numba", "scipy")]
     return environment.get_template("report.html.j2").render(
         findings=findings,
+        commands=commands,
         studies=[_study_section(one, numbers) for one in found],
-        worlds=[_world_section(world, found, numbers) for world in WORLDS],
+        worlds=[_world_section(world, found, numbers) for world in WORLDS if world in played],
         wrapped=WRAPPED,
         versions=[("selectenv", selectenv.__version__), ("Python", platform.python_version()), *packages],
         today=datetime.datetime.now(tz=datetime.UTC).date(),
@@ -88,7 +92,7 @@ def _study_section(one: StudyResults, numbers: Iterator[int]) -> StudySection:
         study.name,
         study.question.strip(),
         verdict_sentence(rows),
-        len(results),
+        coverage_sentence(one),
         sum(result.seconds for result in results),
         [Figure(title, inline_svg(title, figure, numbers)) for title, figure in study.figures(results).items()],
         report_table(rows),
@@ -121,7 +125,8 @@ def _selections(world: str, orders: dict[str, list[int]]) -> Any:
             labelled_at = np.zeros(task.n_states, np.int64)
             labelled_at[task.actions(ids[:labels])] = np.arange(1, labels + 1)
             axes = figure.add_subplot(len(orders), len(budgets), i * len(budgets) + j + 1)
-            draw(axes, task, labelled_at, f"{strategy}, {labels}")
+            draw(axes, task, labelled_at, f"{strategy}, {labels} labels")
+    figure.supxlabel(key(task), fontsize=9)
     return figure
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 OWN_WORLD = "module:function names a world of your own"
+OWN_STUDY = "module:STUDY names a study of your own"
 OWN_STRATEGY = "module:Class a strategy of your own, and a .zip or .json file a saved one"
 RunCommand = Callable[[argparse.Namespace], None]
 

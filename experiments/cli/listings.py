@@ -10,7 +10,7 @@ from experiments.cli.tables import WIDTH, table
 from experiments.studies import find_studies
 from selectenv.errors import ExtensionError
 from selectenv.learners import LEARNERS
-from selectenv.worlds import GAMES, WORLDS
+from selectenv.worlds import GAMES, RANDOM, WORLDS
 
 BUILT_IN = {
     "uds": "Q-learning on a table; the rewards of unlabelled states are imputed (UDS).",
@@ -20,7 +20,34 @@ BUILT_IN = {
     "bc": "Behaviour cloning with a network: ignores the labels, samples actions.",
     "bc-greedy": "Behaviour cloning with a network: ignores the labels, takes the most likely action.",
 }
-"""What the learners of this package do; those of extensions show their options."""
+"""What the learners of this package do; those of extensions are described by their docstring."""
+STRATEGIES = {
+    "uniform": "Draws every state with the same probability.",
+    "visitation": "Draws states in proportion to their visits in the data.",
+    "visitation-on-policy": "Draws states in proportion to the visits of the current policy.",
+    "guided": "Moves from visited states to the predecessors of the best-valued state.",
+    "guided-on-policy": "Guided, but explores where the current policy goes.",
+    "terminal": "Starts where episodes terminate and works backwards.",
+    "terminal-guided": "Rare terminal states first, then what data, policy and termination favour.",
+    "adaptive-mixture": "Explores while the learner's estimate of its own return is right.",
+    "learned": "A network trained on random worlds, shipped with the package.",
+    "sequential-greedy": "Adds the state that improves the return most.",
+    "beam": "Sequential-greedy that keeps several sets.",
+    "swap-search": "Exchanges states of the greedy set, then of random sets.",
+    "best-of": "Draws a few sets by visitation and keeps the best one.",
+    "es": "Evolution strategy over one score per state.",
+    "es-50": "Es with 10 iterations of 5 sets.",
+    "es-200": "Es with 10 iterations of 20 sets.",
+    "es-1000": "Es with 10 iterations of 100 sets, in the form for many states.",
+    "optuna": "TPE, CMA-ES or a genetic algorithm; resumable from disk.",
+    "brute-force": "Tries every set, up to a limit.",
+    "reduced-brute-force": "Tries every set of states with a reward (needs to know which they are).",
+    "exact": "Branch and bound: the best set with a proof, or a set with a proven bound.",
+    "maskable-ppo": "Sb3-contrib's PPO with action masks.",
+    "ppo": "Stable-Baselines3's PPO.",
+    "dqn": "Stable-Baselines3's DQN.",
+}
+"""What the agents of this package do, as in the README; those of extensions are described by their docstring."""
 
 
 def list_studies() -> str:
@@ -37,15 +64,17 @@ def list_worlds() -> str:
         return row.defaults.learner, _world_summary(name, row.make)
 
     rows = [(name, selectenv.env_id(name), *_described(name, describe)) for name in WORLDS]
+    if RANDOM not in WORLDS:
+        rows.append((RANDOM, selectenv.env_id(RANDOM), "uds", "A new random world with new data in every episode."))
     return table(("world", "environment", "learner", "description"), rows, WIDTH)
 
 
 def list_agents() -> str:
-    """Return one line per strategy: its name, when it asks the evaluator, and its first sentence."""
+    """Return one line per strategy: its name, when it asks the evaluator, and what it does."""
 
     def describe(name: str) -> tuple[str, str]:
         kind = AGENTS[name].kind
-        return kind.taxonomy.evaluator, _summary(kind)
+        return kind.taxonomy.evaluator, STRATEGIES.get(name) or _summary(kind)
 
     return table(("agent", "asks evaluator", "description"), [(n, *_described(n, describe)) for n in AGENTS], WIDTH)
 
@@ -54,7 +83,7 @@ def list_learners() -> str:
     """Return one line per learner: its name, its own options and what it does."""
 
     def describe(name: str) -> tuple[str, str]:
-        return ", ".join(LEARNERS[name].parameters), BUILT_IN.get(name, "")
+        return ", ".join(LEARNERS[name].parameters), BUILT_IN.get(name) or LEARNERS[name].summary
 
     return table(("learner", "own options", "description"), [(n, *_described(n, describe)) for n in LEARNERS], WIDTH)
 

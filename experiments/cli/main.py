@@ -4,7 +4,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import selectenv
@@ -13,7 +13,8 @@ from experiments.benchmarks import bench
 from experiments.cli import study_commands, training_commands, world_commands
 from experiments.cli.commands import RunCommand, epilog
 from experiments.errors import TerminatedError
-from selectenv.errors import SelectEnvError
+from selectenv.checks import check_name
+from selectenv.errors import SelectEnvError, UnknownNameError
 
 FIRST_STEPS = f"""selectenv {selectenv.__version__}: which rewards matter? Environments and studies of reward selection.
 
@@ -41,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not given:
         print(FIRST_STEPS, end="")
         return 0
-    options = parser().parse_args(given)
+    options = parsed(given)
     try:
         with modules_of_the_directory():
             options.command(options)
@@ -56,6 +57,17 @@ def main(arguments: list[str] | None = None) -> int:
         print("\nstopped; finished work is stored: repeat the command to resume", file=sys.stderr)
         return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
     return 0
+
+
+def parsed(given: list[str]) -> argparse.Namespace:
+    """Return the arguments; a command that does not exist exits with code 2 and the closest one that does."""
+    top, commands = _parsers()
+    try:
+        if not given[0].startswith("-"):
+            check_name("command", given[0], commands)
+    except UnknownNameError as error:
+        top.error(str(error))
+    return top.parse_args(given)
 
 
 @contextmanager
@@ -74,6 +86,11 @@ def modules_of_the_directory() -> Iterator[None]:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
+    return _parsers()[0]
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """Return the parser of all commands, and the parser of each by name."""
     top = argparse.ArgumentParser(
         prog="selectenv",
         description="Which rewards matter? Environments, strategies and studies of reward selection.",
@@ -98,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     world_commands.add_to(add)
     training_commands.add_to(add)
     bench.add_to(add)
-    return top
+    return top, commands.choices
 
 
 if __name__ == "__main__":

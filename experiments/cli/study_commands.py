@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,17 @@ from experiments.analysis.headlines import agreement, count_verdicts, judged_by_
 from experiments.analysis.row import Row
 from experiments.analysis.tensorboard_log import TensorBoardLog
 from experiments.analysis.verdicts import AGREES, CANNOT_BE_TOLD, DIFFERS, IMPOSSIBLE
-from experiments.cli.commands import OWN_STRATEGY, OWN_WORLD, AddCommand
+from experiments.cli.commands import OWN_STRATEGY, OWN_STUDY, OWN_WORLD, AddCommand
 from experiments.cli.listings import LISTINGS
-from experiments.cli.tables import table
+from experiments.cli.narration import narration
+from experiments.cli.tables import WIDTH, table
 from experiments.engine.cell import Cell
 from experiments.engine.own_cells import chosen_cells
 from experiments.engine.repair import repair
 from experiments.engine.runner import run_cells
 from experiments.engine.store import DEFAULT_PATH, ResultsStore
 from experiments.engine.study import Study
-from experiments.studies import find_studies
+from experiments.studies import find_studies, find_study
 from selectenv.checks import check_int, check_name
 from selectenv.errors import MissingExtraError, OptionError
 from selectenv.options import SCALES
@@ -43,24 +45,27 @@ def add_to(add: AddCommand) -> None:
             "run heuristics-uds --jobs 2": "run one study in two processes",
             "run all --only Graph/guided": "run one world, or one strategy in it, of all short studies",
             "run heuristics-uds --only Tree/my_module:MyStrategy": "run a strategy of your own, beside the others",
+            "run my_module:STUDY": "run a study of your own",
             "run cost --only my_module:my_world": "run all strategies of a study in a world of your own",
             "run minatar-heuristics --jobs 2": "a long study: it first prints an estimate of its CPU hours",
         },
     )
-    _add_cell_options(command, "name of a study (see `selectenv list`), or all (without those that take hours)")
+    _add_cell_options(
+        command, f"name of a study (see `selectenv list`), or all (without those that take hours); {OWN_STUDY}"
+    )
     command.add_argument("--jobs", type=int, default=1, help="number of local processes (default: 1)")
     command.add_argument("--cluster", metavar="ADDRESS", help="address of a Dask scheduler to run on instead")
     command.add_argument("--tensorboard", type=Path, metavar="DIR", help="log every result for TensorBoard here")
     command = add(
         "compare",
         _compare,
-        "compare the stored results of a study with the published values",
+        "compare the stored results of a study with the published numbers",
         {
-            "compare heuristics-uds": "one line per published value, with its verdict",
+            "compare heuristics-uds": "one line per published number, with its verdict",
             "compare trained-uds --only Tree": "one world only",
         },
     )
-    _add_cell_options(command, "name of a study (see `selectenv list`), or all")
+    _add_cell_options(command, f"name of a study (see `selectenv list`), or all; {OWN_STUDY}")
     command = add(
         "report",
         _report,
@@ -71,6 +76,7 @@ def add_to(add: AddCommand) -> None:
             "report --only Tree/my_module:MyStrategy": "only the results of a strategy of your own",
         },
     )
+    command.add_argument("--study", help=f"only this study (default: all that are registered); {OWN_STUDY}")
     _add_only_option(command)
     _add_results_option(command)
     command.add_argument("--seeds", type=int, help="number of seeds that were run, if not the study's default")
@@ -113,8 +119,7 @@ def _add_results_option(command: argparse.ArgumentParser) -> None:
 
 
 def _chosen(name: str) -> list[Study]:
-    studies = find_studies()
-    return list(studies.values()) if name == "all" else [studies[check_name("study", name, [*studies, "all"])]]
+    return list(find_studies().values()) if name == "all" else [find_study(name)]
 
 
 def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
@@ -177,23 +182,31 @@ def _compare(options: argparse.Namespace) -> None:
             results = store.results(_cells(study, options))
         if not results:
             raise OptionError(
-                f"there are no results of {study.name} in {options.results}: run `selectenv run {study.name}`"
+                f"there are no results of {study.name} in {options.results}: run `selectenv run {options.study}`"
             )
         rows = study.rows(results)
         print(f"{study.name}: {study.question.strip()}\n")
         print(comparison_table(rows))
-        print("\n" + verdict_counts(rows))
+        if counts := verdict_counts(rows):
+            print("\n" + counts)
 
 
 def _report(options: argparse.Namespace) -> None:
     seeds = None if options.seeds is None else check_int("--seeds", options.seeds)
-    with ResultsStore(options.results) as store:
-        rows = report.build(store, options.out, seeds=seeds, csv_path=options.csv, only=options.only)
+    with ResultsStore(options.results) as store, narration(1) as announce:
+        announce("reading the results and writing the report")
+        rows = report.build(
+            store, options.out, seeds=seeds, csv_path=options.csv, only=options.only, study=options.study
+        )
     if not rows:
         of = f" of {options.only}" if options.only else ""
         raise OptionError(f"there are no results{of} in {options.results}: run `selectenv run` first, see its --help")
-    print(table(("study", *COUNTED), [(name, *_counts(of_study)) for name, of_study in rows.items()]))
-    print(f"\nreport: {options.out}")
+    counted = [(name, *_counts(of_study)) for name, of_study in rows.items() if agreement(of_study).cells]
+    if counted:
+        print(table(("study", *COUNTED), counted) + "\n")
+    if others := [name for name, of_study in rows.items() if not agreement(of_study).cells]:
+        print(textwrap.fill(f"without published numbers: {', '.join(others)}", WIDTH, break_on_hyphens=False) + "\n")
+    print(f"report: {options.out}")
 
 
 def _repair(options: argparse.Namespace) -> None:
@@ -201,13 +214,24 @@ def _repair(options: argparse.Namespace) -> None:
 
 
 def comparison_table(rows: list[Row]) -> str:
-    """Return our results beside the published values, one line per row."""
-    header = ("world", "setting", "labels", "strategy", "metric", "ours", "+-", "gap", "published", "+-", "verdict")
-    return table(header, [_shown(row) for row in rows])
+    """Return our results beside the published numbers, one line per row.
+
+    A setting or metric that all rows share stands above the table, others beside the world, so that lines stay short.
+    """
+    variants = {name: {getattr(row, name) for row in rows} for name in ("setting", "metric")}
+    shared = ", ".join(
+        f"{name}: {value}" for name, found in variants.items() if len(found) == 1 for value in found if value
+    )
+    varying = ["world", *(name for name, found in variants.items() if len(found) > 1)]
+    header = ("world", "labels", "strategy", "ours", "+-", "gap", "published", "+-", "verdict")
+    lines = [(", ".join(filter(None, (getattr(row, name) for name in varying))), *_shown(row)) for row in rows]
+    used = [i for i, name in enumerate(header) if i <= header.index("+-") or any(line[i] for line in lines)]
+    found = table([header[i] for i in used], [[line[i] for i in used] for line in lines], WIDTH)
+    return f"{shared}\n\n{found}" if shared else found
 
 
 def _shown(row: Row) -> tuple[str, ...]:
-    """Return the cells of one line; values that do not exist are empty."""
+    """Return the cells of one line after the world; values that do not exist are empty."""
 
     def value(number: float | None) -> str:
         return "" if number is None or np.isnan(number) else f"{number:.3f}"
@@ -215,22 +239,13 @@ def _shown(row: Row) -> tuple[str, ...]:
     ours = (value(row.ours.mean), value(row.ours.stderr)) if row.ours else (row.note, "")
     verdict = "" if row.verdict is None else str(row.verdict)
     published = (value(row.published), value(row.published_error))
-    return (
-        row.world,
-        row.setting,
-        str(row.labels),
-        row.strategy,
-        row.metric,
-        *ours,
-        value(row.gap),
-        *published,
-        verdict,
-    )
+    return (str(row.labels), row.strategy, *ours, value(row.gap), *published, verdict)
 
 
 def verdict_counts(rows: list[Row]) -> str:
-    """Return how many published values agree with ours, one line per strategy."""
-    return table(("strategy", *COUNTED), [(name, *_counts(found)) for name, found in judged_by_strategy(rows).items()])
+    """Return how many published numbers agree with ours, one line per strategy; nothing without published numbers."""
+    lines = [(name, *_counts(found)) for name, found in judged_by_strategy(rows).items()]
+    return table(("strategy", *COUNTED), lines) if lines else ""
 
 
 COUNTED = (AGREES, DIFFERS, IMPOSSIBLE, CANNOT_BE_TOLD, "agrees by the rule", "swapped")

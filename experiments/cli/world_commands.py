@@ -11,7 +11,7 @@ from agents.errors import SearchLimitError
 from experiments.analysis.best_known import best_known, find_best, update
 from experiments.analysis.figures import selections_figure
 from experiments.cli.commands import OWN_STRATEGY, OWN_WORLD, AddCommand
-from experiments.cli.tables import table
+from experiments.cli.tables import WIDTH, table
 from experiments.engine.own_cells import budgets_of, is_own_world
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import WORLDS
@@ -92,10 +92,10 @@ def _show(options: argparse.Namespace) -> None:
             print(f"{name}: {error}", file=sys.stderr)
             continue
         episode = agents.play(env, agent)
-        drawn[f"{name}: {episode.performance:.2f}"] = env.labelled_at.copy()
+        drawn[f"{name}: return {episode.performance:.2f}"] = env.labelled_at.copy()
         print(f"{name:<22} {episode.performance:>10.3f}  {', '.join(map(str, episode.ids))}", flush=True)
     path = options.out / f"{world.replace(':', '-')}-{labels}.png"
-    selections_figure(env.problem, drawn, path)
+    selections_figure(env.problem, drawn, path, f"{world}, {labels} label{'s' * (labels != 1)}")
     print(f"\nfigure: {path}")
 
 
@@ -120,7 +120,7 @@ def _best(options: argparse.Namespace) -> None:
             ids = ", ".join(map(str, sorted(episode.ids)))
             rows.append((world, learner, labels, f"{episode.performance:.4f}", f"{behind:.3f}", "", name, ids))
     columns = ("gap", "proved") if options.strategies else ("proved",)
-    print(table(("world", "learner", "labels", "return", *columns, "found by", "states"), rows))
+    print(table(("world", "learner", "labels", "return", *columns, "found by", "states"), rows, WIDTH))
 
 
 def _known_entries(options: argparse.Namespace, learners: tuple[str, ...]) -> Entries:

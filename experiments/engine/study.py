@@ -1,4 +1,4 @@
-"""A study: cells, a function that runs one, and rows that compare the results with the published metrics."""
+"""A study: cells, a function that runs one, and rows that compare the results with the published numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -199,8 +199,8 @@ class LearnerAdapter:
         is_policy = not isinstance(found, type) and isinstance(found, FitResult | _HasProbabilities)
         if not is_policy:
             raise LearnerError(
-                f"{shown(self.learner)}.fit must return a policy with a method probabilities(states, observations), "
-                f"or a FitResult with one; it returned {shown(found)}"
+                f"{type(self.learner).__name__}.fit must return a policy with a method probabilities(states, "
+                f"observations), or a FitResult with one; it returned {shown(found)}"
             )
         result = found if isinstance(found, FitResult) else FitResult(found)
         result.attach(dataset)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from selectenv.checks import check_int, shown
@@ -62,6 +62,8 @@ class LearnerRow:
     """Refits per episode at the laptop scale; None leaves it to the world."""
     check: Callable[[OfflineDataset], object] = bool
     """Raises an error if the learner cannot learn from a dataset."""
+    summary: str = ""
+    """First line of the docstring of a registered learner."""
 
 
 def _tabular(rule: str) -> LearnerRow:
@@ -113,13 +115,18 @@ def _foreign(name: str, factory: Any) -> LearnerRow:
 
     def make(options: LearnerOptions, defaults: LearnerDefaults, scale: str | None, own: dict[str, Any]) -> Learner:
         given = {mine: getattr(options, theirs) for mine, theirs in common.items() if mine in parameters}
+        taken = {"learner", *parameters, *(theirs for mine, theirs in common.items() if mine in parameters)}
+        for option in fields(LearnerOptions):
+            if option.name not in taken and getattr(options, option.name) != option.default:
+                raise OptionError(f"the learner {shown(name)} has no option {option.name!r}")
         try:
             inspect.signature(factory).bind(**given, **own)
         except TypeError as error:
             raise OptionTypeError(f"the learner {shown(name)} needs other options: {error}") from None
         return as_learner(factory(**given, **own))
 
-    return LearnerRow(make, tuple(name for name in parameters if name not in common))
+    own = tuple(name for name in parameters if name not in common)
+    return LearnerRow(make, own, summary=(inspect.getdoc(factory) or "").split("\n")[0])
 
 
 LEARNERS: Registry[LearnerRow] = Registry("learner", "selectenv.learners", _foreign)
@@ -165,7 +172,8 @@ def make_learner(
     """
     row = LEARNERS.find(learner)
     known = [name for name in LearnerOptions.__dataclass_fields__ if name != "learner"]
-    own = own_options(options, row.parameters, known)
+    own_options(options, row.parameters, known)
+    own = {name: value for name, value in options.items() if name in row.parameters}
     given = take(LearnerOptions, {**options, "learner": learner})
     return row.make(given, LearnerDefaults() if defaults is None else defaults, scale, own)
 

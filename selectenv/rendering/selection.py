@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 WIDTH, DPI = 6.4, 100
 MARK_LETTERS = {"goal": "G", "trap": "x", "wall": "#"}
-MARK_COLOURS = {"goal": "#2e8b57", "trap": "#b03a2e", "wall": "#4a4a4a"}
+MARK_NAMES = {"goal": "green G: goal", "trap": "purple x: penalty", "wall": "dark grey: wall"}
+MARK_COLOURS = {"goal": "#2e8b57", "trap": "#6c3483", "wall": "#4a4a4a"}
 ARROW_LETTERS = {(0, -1): "^", (0, 1): "v", (-1, 0): "<", (1, 0): ">"}
 LABEL_COLOUR = "#f2a900"
 
@@ -54,7 +55,7 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
     return (
         "\n".join(
             [
-                f"{spent} states labelled, budget {budget}: {ids or 'none'}",
+                f"{spent_text(spent)}, budget {budget}: {ids or 'none'}",
                 *_map({**cells, **marks}),
                 f"learned values in tenths of {largest:.4g}",
                 *_map({**tenths, **marks}),
@@ -62,6 +63,11 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
         )
         + "\n"
     )
+
+
+def spent_text(labels: int) -> str:
+    """Return how many states are labelled, for example "1 state labelled"."""
+    return f"{labels} {'state' if labels == 1 else 'states'} labelled"
 
 
 def _map(cells: dict[tuple[float, float], str]) -> list[str]:
@@ -88,14 +94,39 @@ def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -
     height = float(np.clip(WIDTH * spans[1] / spans[0], 2.0, WIDTH)) + 0.5
     figure: Figure = _matplotlib("figure").Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     spent = int((labelled_at > 0).sum())
-    draw(figure.add_subplot(), problem, labelled_at, title=f"{spent} states labelled, budget {budget}")
+    draw(figure.add_subplot(), problem, labelled_at, title=f"{spent_text(spent)}, budget {budget}")
     return figure
 
 
-def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: str = "") -> None:
-    """Draw the selection into ``axes``: colour is the learned value, arrows or thick edges the learned policy.
+def key(problem: SelectionProblem) -> str:
+    """Return what the colours, lines and signs of `draw` mean in this problem, in one or two lines."""
+    if problem.dataset.images is not None:
+        return "the first labelled states, row by row"
+    layout = problem.layout
+    values = "orange frames: labelled, numbered in order; blue: positive learned value, yellow: 0, red: negative"
+    parts = [MARK_NAMES[kind] for kind in dict.fromkeys(kind for _, _, kind in layout.marks)]
+    if not problem.dataset.labelable.all():
+        parts.append("light grey: not in the data")
+    if layout.arrows:
+        parts.insert(0, "arrows: learned policy; no arrow: labelled, or all actions are equally good")
+    elif layout.edges is not None:
+        parts.insert(0, "thick black edges: learned policy; grey edges: ties, thin ones: actions not taken")
+    return "\n".join(filter(None, [values, "; ".join(parts)]))
+
+
+def draw(
+    axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: str = "", *, numbered: bool = True
+) -> None:
+    """Draw the selection into ``axes``; `key` says what is drawn.
 
     Where states are images, the first labelled ones are drawn instead, row by row.
+
+    Args:
+        axes: the Matplotlib axes to draw into.
+        problem: the selection problem.
+        labelled_at: when each state was labelled, 0 for never; shape [n_states].
+        title: shown above.
+        numbered: whether to write the order into labelled states; False for a set without an order.
     """
     if problem.dataset.images is not None:
         axes.imshow(frames.mosaic(problem, frames.first_labelled(labelled_at, frames.SHOWN)), interpolation="nearest")
@@ -123,12 +154,12 @@ def draw(axes: "Axes", problem: SelectionProblem, labelled_at: IntArray, title: 
             else patches.Circle((x, y), size, facecolor=face, zorder=2, **edge)
         )
         axes.add_patch(shape)
-        if labelled_at[s]:
+        if labelled_at[s] and numbered:
             ink = "white" if abs(learned.values[s]) > 0.6 * largest else "black"
             axes.text(
                 x, y, str(labelled_at[s]), ha="center", va="center", fontsize=8, fontweight="bold", color=ink, zorder=3
             )
-        elif layout.arrows:
+        elif layout.arrows and not labelled_at[s]:
             _draw_arrows(axes, layout, (x, y), learned.table[s])
     for x, y, kind in layout.marks:
         axes.add_patch(patches.Rectangle((x - size, y - size), 2 * size, 2 * size, facecolor=MARK_COLOURS[kind]))

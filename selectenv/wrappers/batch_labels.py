@@ -17,8 +17,9 @@ from selectenv.typing import BoolArray
 class BatchLabels(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructorArgs):
     """Wrapper in which one action labels k states; the learner is refitted, and observed, once per batch.
 
-    If the budget is not a multiple of k, only the labels that are left are taken from the last batch. The return is the
-    same as for the same labels one at a time. ``info["wasted"]`` counts the wasted labels of the batch.
+    If the budget is not a multiple of k, only the labels that are left are taken from the last batch, the first ones
+    first. The return is the same as for the same labels one at a time. ``info["state"]`` holds the ids of the labels
+    that were taken, and ``info["wasted"]`` counts the wasted ones among them.
     """
 
     def __init__(self, env: gym.Env[Any, Any], k: int) -> None:

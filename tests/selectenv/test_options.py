@@ -5,10 +5,12 @@ import re
 from dataclasses import FrozenInstanceError, fields
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import selectenv
 from selectenv.errors import OptionError, UnknownNameError
+from selectenv.learners import LEARNERS, make_learner
 from selectenv.options import GROUPS, DataOptions, EnvironmentOptions, LearnerOptions, names, own_options, take
 
 SMALL = {"dataset_size": 300, "cache": False}
@@ -103,3 +105,48 @@ def test_a_group_takes_what_is_its_own():
 def test_values_are_checked(wrong):
     with pytest.raises(OptionError if "dataset_size" not in wrong else ValueError, match=next(iter(wrong))):
         selectenv.make_problem("Graph", **{**SMALL, **wrong})
+
+
+class Impatient:
+    """A learner without options of its own but ``impute``."""
+
+    def __init__(self, gamma=0.5, impute=1.0):
+        self.gamma, self.impute = gamma, impute
+
+    def fit(self, dataset, rewards):
+        return selectenv.TablePolicy(np.full((dataset.n_states, dataset.n_actions), 1 / dataset.n_actions))
+
+
+def without_options():
+    return Impatient()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(LEARNERS, "_rows", dict(LEARNERS._rows))
+    selectenv.register_learner("impatient")(Impatient)
+    selectenv.register_learner("without-options")(without_options)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_registered_learner_refuses_options_that_it_does_not_take():
+    for option, value in {"impute": 3, "solver": "sampled", "updates": 5, "gamma": 0.9, "learner_seed": 1}.items():
+        with pytest.raises(OptionError, match=f"'without-options' has no option '{option}'"):
+            selectenv.make_problem("Graph", learner="without-options", **{option: value}, **SMALL)
+        with pytest.raises(OptionError, match=option):
+            make_learner("without-options", **{option: value})
+    assert selectenv.make_problem("Graph", learner="without-options", **SMALL).learner.gamma == 0.5
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_registered_learner_gets_options_that_it_shares_with_others():
+    for given, expected in (({}, 1.0), ({"impute": 3}, 3), ({"impute": 0}, 0)):
+        problem = selectenv.make_problem("Graph", learner="impatient", gamma=0.9, **given, **SMALL)
+        assert (problem.learner.learner.impute, problem.learner.gamma) == (expected, 0.9)
+        assert make_learner("impatient", **given).learner.impute == expected
+
+
+def test_random_worlds_are_not_one_world():
+    for make in (selectenv.make_env, selectenv.make_problem):
+        with pytest.raises(UnknownNameError, match=r'gym\.make\("RewardSelection-Random-v0"\)'):
+            make("Random")

@@ -44,7 +44,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our metrics; the counts of states at the paper's scale have published values."""
+    """Return our metrics; the counts of states at the paper's scale have published numbers."""
     printed = {variant(ratio): PublishedMean(float(states), None) for ratio, states in unique_states().items()}
     found = []
     for scale in SCALES:

@@ -26,7 +26,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our results; at the paper's scale, guided has published values (others were published only as curves)."""
+    """Return our results; at the paper's scale, guided has published numbers (others were published only as curves)."""
     reason = "another expert, and the published learner is a network"
     return compare_game(results, {"paper": published_game(WORLD)}, reason=reason)
 

@@ -55,7 +55,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return the sums; those at the paper's scale have published values."""
+    """Return the sums; those at the paper's scale have published numbers."""
     known = {("paper", row.strategy, row.feedback): row.total for row in reward_sums()}
     found = []
     for result in results:

@@ -34,7 +34,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our results; guided has published values (the others were published only as curves)."""
+    """Return our results; guided has published numbers (the others were published only as curves)."""
     return [
         row
         for game in GAMES

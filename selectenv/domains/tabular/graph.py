@@ -1,6 +1,6 @@
-"""Graph: move through eight columns of nodes, left to right; the upper row pays +1, the lower row -1.
+"""Graph: move from a start node through seven columns of two nodes; the upper row pays +1, the lower row -1.
 
-Column 0 is the start node 0; columns 1 to 7 hold the pairs (1, 2), (3, 4), ... (13, 14). Action 0 moves to the next
+Node 0 is the start; the columns hold the pairs (1, 2), (3, 4), ... (13, 14). Action 0 moves to the next
 column's odd node, action 1 to its even node; moves are deterministic. Entering an odd node pays +1, an even node -1.
 From node 13 either action pays +1 and terminates the episode; from node 14 either action pays -1 and terminates it. The
 best return is 8.

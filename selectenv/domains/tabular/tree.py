@@ -4,8 +4,7 @@ Node i has the children 2i + 1 (left) and 2i + 2 (right). An action moves in the
 0.85, otherwise in the other. The reward depends on the child that is entered: positive for left children, negative for
 right children; its magnitude is 1 where the direction changed (and below the root), and twice the parent's where it
 continued. Leaves have actions too: they pay the reward of the child they would enter, one layer deeper, and terminate
-the episode. At depth 5 there are 31 nodes and the best
-expected return is 17.685535.
+the episode. With five levels (``depth=5``) there are 31 nodes and the best expected return is 17.685535.
 """
 
 import numpy as np
@@ -20,7 +19,7 @@ DEEPEST = 16
 
 
 def tree(depth: int = 5) -> TabularWorld:
-    """Return the Tree world with ``depth`` decisions per episode."""
+    """Return the Tree world with ``depth`` levels of nodes, one decision on each."""
     check_int("the depth of a Tree", depth, 1, DEEPEST, WorldError)
     n = 2**depth - 1
     size = np.zeros(2 * n + 1)

@@ -1,4 +1,4 @@
-"""The results committed under docs/ are compared with the right published metrics and have the right verdicts."""
+"""The results committed under docs/ are compared with the right published numbers and have the right verdicts."""
 
 import csv
 import math

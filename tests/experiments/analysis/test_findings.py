@@ -30,7 +30,7 @@ CASES = {
         ],
         [
             "laptop, mean over budgets: uniform 1.50, visitation 3.00, guided 4.00, terminal-guided 5.25",
-            "paper, mean over budgets: uniform 7.00, visitation nan, guided nan, terminal-guided nan",
+            "paper, mean over budgets: uniform 7.00",
         ],
     ),
     "breakout-rewards": (

@@ -71,11 +71,19 @@ def test_rows_by_strategy():
 
 def test_the_sentence_of_agreement_counts_gated_strategies_in_tabular_worlds_only():
     assert agreement_sentence(iter(ROWS)) == (
-        "Published metrics of uniform, visitation, brute-force, sequential-greedy: 2 of 3 can be told from other "
+        "Published numbers of uniform, visitation, brute-force: 2 of 3 can be told from other "
         "strategies, and of these 1 of 2 agree (swapped: 2 of 8); with those that cannot be told 2 of 3 agree "
-        "(swapped: 2 of 8). Published metrics of all strategies: 5 of 8 can be told from other strategies, and of "
+        "(swapped: 2 of 8). Published numbers of all strategies: 5 of 8 can be told from other strategies, and of "
         "these 3 of 5 agree (swapped: 5 of 20); with those that cannot be told 5 of 8 agree (swapped: 11 of 28)."
     )
+
+
+def test_sentences_name_only_what_was_run():
+    assert agreement_sentence([row(mean=1.0), row(strategy="guided", mean=2.0)]) == ""
+    assert agreement_sentence([judged(AGREES, "guided")]).startswith("Published numbers of all strategies: 1 of 1 can")
+    alone = agreement_sentence([judged(AGREES, "visitation"), judged(NOT_ENUMERATED, "brute-force", mean=None)])
+    assert alone.startswith("Published numbers of visitation: 1 of 1 can be told")
+    assert winners_sentence([row(strategy="uniform", mean=1.0), row("Tree", strategy="guided", mean=1.0)]) == ""
 
 
 MEANS = [
@@ -125,8 +133,9 @@ def test_the_sentence_of_a_study():
     assert verdict_sentence(iter(ROWS)) == (
         "agrees: 3, differs: 1, cannot be told: 3, impossible: 1; by the rule alone 5 of 8 agree (swapped: 11 of 28)"
     )
-    assert verdict_sentence([row(mean=1.0)]) == "nothing was published"
+    assert verdict_sentence([row(mean=1.0)]) == "No published numbers to compare with"
 
 
 def test_means_are_listed_with_two_decimals():
     assert listed_means({"uniform": 2.744, "guided": -3.0}) == "uniform 2.74, guided -3.00"
+    assert listed_means({"uniform": float("nan"), "guided": -3.0}) == "guided -3.00"

@@ -55,9 +55,24 @@ def test_sentences_say_what_the_rows_say(store):
     assert sentences(iter(gather(store, STUDIES))) == [
         agreement_sentence(one for of_study in gather(store, STUDIES) for one in of_study.rows),
         proof_sentence(best_known()),
-        "heuristics-x: best on average over the budgets: Graph uniform (2.00)",
         "other: 3 rows & more",
     ]
+
+
+def test_findings_about_strategies_that_were_not_run_are_left_out():
+    one = study("other", findings=lambda rows: ["guided nan, uniform 1.00", "uniform 1.00"])
+    assert sentences([StudyResults(one, [], [row(mean=1.0)])]) == [proof_sentence(best_known()), "other: uniform 1.00"]
+
+
+def test_a_study_of_ones_own_is_reported(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "find_studies", lambda: {})
+    monkeypatch.setattr(report, "find_study", {"my_module:STUDY": STUDIES[1]}.__getitem__)
+    rows = build(store, tmp_path / "report.html", study="my_module:STUDY", seeds=5, only="Graph")
+    assert list(rows) == ["other"]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<li><code>selectenv run my_module:STUDY</code></li>" in page
+    assert "<li><code>selectenv report --study my_module:STUDY --only Graph --seeds 5</code></li>" in page
+    assert "0 of 0" not in page
 
 
 def test_the_csv_file_has_one_line_per_row(tmp_path):
@@ -82,7 +97,12 @@ def test_a_report_is_written_whole(store, tmp_path, monkeypatch):
     assert {name: len(rows) for name, rows in found_rows.items()} == {"heuristics-x": 2, "other": 2}
     assert (tmp_path / "deep" / "report.html").read_text(encoding="utf-8") == "Tree ± page"
     assert len(rows.read_text().splitlines()) == 5
-    ((found, said),) = pages
+    ((found, said, commands),) = pages
+    assert commands == [
+        "selectenv run heuristics-x --seeds 2",
+        "selectenv run other --seeds 2",
+        "selectenv report --seeds 2",
+    ]
     assert [one.study.name for one in found] == ["heuristics-x", "other"]
     assert said == sentences(found)
     found_rows = build(store, tmp_path / "report.html")

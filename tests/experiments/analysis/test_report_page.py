@@ -40,7 +40,7 @@ def test_the_page():
         study_results("heuristics-uds", rows, [labelled], figures=figure),
         study_results("other", [row(mean=1.0)]),
     ]
-    page = render(found, ["one & only <finding>"])
+    page = render(found, ["one & only <finding>"], ["selectenv report"])
     assert "<li>one &amp; only &lt;finding&gt;</li>" in page
     assert "<p>Why &lt;not&gt;?</p>" in page
     assert "<figcaption>A &lt;figure&gt; &amp; more</figcaption>" in page
@@ -48,13 +48,16 @@ def test_the_page():
     assert '<tr class="differs"><td>Graph</td><td>3</td><td>uniform</td>' in page
     assert "<td>1.500 ± 0.000</td><td>2.000 ± 0.250</td>" in page
     assert '<td class="words verdict">differs: a &lt; b &amp; c</td>' in page
-    assert "differs: 1; by the rule alone 0 of 1 agree (swapped: 1 of 4). 2 cells, 180 s of computing." in page
-    assert "nothing was published. 2 cells" in page
+    assert "differs: 1; by the rule alone 0 of 1 agree (swapped: 1 of 4). 2 cells, 1 seed, 180 s of computing." in page
+    assert "No published numbers to compare with. 2 cells, 1 seed, 180 s" in page
+    assert "The stored results of 2 studies;" in page
     assert "4 cells, 6.0 minutes of computing" in page
     assert page.count("<svg ") == 3  # two of the study, and what guided labels in Graph
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert {"findings", "heuristics-uds", "other", "how", *(f"world-{world}" for world in WORLDS)} <= set(ids)
+    assert {"findings", "heuristics-uds", "other", "how", "world-Graph"} <= set(ids)
+    assert not any(f"world-{world}" in ids for world in WORLDS if world != "Graph")  # nothing was played there
+    assert "<li><code>selectenv report</code></li>" in page
     assert not re.search(r'(src|href)="https?://', re.sub(r'xmlns[^"]*"[^"]*"', "", page))
     assert page.startswith("<!doctype html>")
 

@@ -79,7 +79,9 @@ def test_lists_name_everything_and_fit_100_columns(what, names, capsys):
     assert cli.main(["list", what]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
-    assert [line.split()[0] for line in lines[2:] if not line.startswith(" ")] == list(names)
+    listed = [line.split()[0] for line in lines[2:] if not line.startswith(" ")]
+    assert listed == [*names, *(["Random"] if what == "worlds" else [])]
+    assert not any("`" in line or "docstring" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,28 @@ def test_lists_fit_100_columns_with_long_names_of_extensions(what, registry, cap
     monkeypatch.setattr(registry, "_found", {name: EntryPoint(name, "no_such_module:Thing", registry.group)})
     assert cli.main(["list", what]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+
+
+def test_learners_and_agents_of_ones_own_are_described_by_their_docstring(capsys, monkeypatch):
+    monkeypatch.setattr(LEARNERS, "_rows", dict(LEARNERS._rows))
+    monkeypatch.setattr(agents.AGENTS, "_rows", dict(agents.AGENTS._rows))
+
+    @selectenv.register_learner("mine")
+    class Mine:
+        """Learns nothing at all.
+
+        This line is not shown.
+        """
+
+    agents.register("mine")(type("Drawn", (agents.AGENTS["uniform"].kind,), {"__doc__": "Draws.", **FIELDS}))
+    for what, said in (("learners", "Learns nothing at all."), ("agents", "Draws.")):
+        assert cli.main(["list", what]) == 0
+        line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("mine "))
+        assert line.endswith(said)
+
+
+FIELDS = {"__dataclass_fields__": {}}
+"""Makes a class a dataclass without options."""
 
 
 def test_an_extension_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch):
@@ -125,8 +149,16 @@ def test_errors_have_no_traceback(command, message, tmp_path, capsys, monkeypatc
     (tmp_path / "a-file").write_text("")
     assert cli.main(command) == 1
     error = capsys.readouterr().err
-    assert error.startswith("error: ")
+    assert re.search(r"^error: ", error, flags=re.MULTILINE)  # kernels may have been compiled first
     assert message in error
+
+
+def test_the_closest_command_is_suggested(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["lsit"])
+    assert stop.value.code == 2
+    assert "unknown command 'lsit'" in (error := capsys.readouterr().err)
+    assert "Did you mean 'list'?" in error
 
 
 def test_wrong_usage(capsys):

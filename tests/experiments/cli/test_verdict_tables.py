@@ -1,5 +1,7 @@
 """The terminal shows what cannot be told, and every count of agreement beside its control."""
 
+from dataclasses import replace
+
 from experiments.analysis.verdicts import AGREES, DIFFERS, Verdict
 from experiments.cli.study_commands import comparison_table, verdict_counts
 from tests.experiments.analysis.synthetic_rows import UNTOLD, row, told
@@ -23,7 +25,22 @@ def test_counts_by_strategy():
 
 
 def test_verdicts_row_by_row():
-    _, _, *lines = comparison_table(ROWS).splitlines()
-    endings = ("  agrees", "  cannot be told: agrees, but so do 3 of the 4 others", "  differs: why", "0.000")
+    shared, _, _, _, *lines = comparison_table(ROWS).splitlines()
+    assert shared == "metric: return"
+    endings = ("  agrees", "  cannot be told: agrees, but so do 3 of the 4", "  others", "  differs: why", "0.000")
     for line, ending in zip(lines, endings, strict=True):
         assert line.endswith(ending)
+
+
+def test_long_verdicts_fit_100_columns():
+    long = row("TwoRoomsTrap", strategy="visitation-on-policy", mean=-1234.5, gap=1234.5, published=-1000.0)
+    long = replace(long, published_error=123.456, verdict=told(DIFFERS, "a reason of many words " * 5))
+    for setting in ("uds", "decay linear, temperature 6.0"):
+        printed = comparison_table([*ROWS, replace(long, setting=setting), replace(long, metric="test")])
+        assert max(map(len, printed.splitlines())) <= 100
+        assert " ".join(printed.split()).count("reason") == 10
+
+
+def test_without_published_numbers_there_is_no_second_table():
+    assert verdict_counts([row(mean=1.0)]) == ""
+    assert comparison_table([row(mean=1.0)]).splitlines()[2].split() == ["world", "labels", "strategy", "ours", "+-"]

@@ -188,7 +188,7 @@ def test_invalid_results_of_a_learner_are_refused(wrong):
             return wrong
 
     data = selectenv.make_problem("Tree", dataset_size=200).dataset
-    with pytest.raises(LearnerError, match="must return a policy"):
+    with pytest.raises(LearnerError, match=r"^Wrong\.fit must return a policy"):
         selectenv.SelectionProblem(data, Wrong()).learn([0])
     with pytest.raises(LearnerError, match="needs a method fit"):
         selectenv.SelectionProblem(data, wrong)

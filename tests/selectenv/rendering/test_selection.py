@@ -8,7 +8,7 @@ import pytest
 
 import selectenv
 from selectenv.errors import MissingExtraError, UnknownNameError
-from selectenv.rendering.selection import LABEL_COLOUR
+from selectenv.rendering.selection import LABEL_COLOUR, MARK_COLOURS, draw, key
 
 
 def play(name, mode, labels):
@@ -32,6 +32,10 @@ def test_text_shows_ids_and_order(name):
     assert max(map(abs, values)) in (0, 10)
     cells = " ".join(rows[:middle]).split()
     assert cells.count("1") == cells.count("2") == 1
+
+
+def test_one_state_is_singular():
+    assert play("Graph", "ansi", [10]).startswith("1 state labelled, budget 1: ")
 
 
 def test_text_of_two_rooms_is_a_map():
@@ -73,3 +77,35 @@ def test_pixels_without_matplotlib_name_the_extra(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=r"selectenv\[plot\]"):
         play("Graph", "rgb_array", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "explained", "absent"),
+    [
+        ("Tree", ("yellow: 0", "grey edges: ties"), ("arrow", "goal", "not in the data")),
+        ("CliffWalk", ("yellow: 0", "no arrow: labelled, or", "purple x: penalty", "green G: goal"), ("edges",)),
+        ("TwoRooms", ("dark grey: wall", "green G: goal"), ("penalty",)),
+    ],
+)
+def test_the_key_explains_what_is_drawn(name, explained, absent):
+    text = key(selectenv.make_problem(name, dataset_size=5000))
+    assert all(words in text for words in explained)
+    assert not any(words in text for words in absent)
+    few = key(selectenv.make_problem("CliffWalk", dataset_size=30, cache=False))
+    assert "light grey: not in the data" in few
+
+
+def test_a_set_without_an_order_has_no_numbers():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    problem = selectenv.make_problem("Graph", dataset_size=5000)
+    labelled_at = np.arange(15)
+    for numbered, count in ((True, 14), (False, 0)):
+        axes = figure.add_subplot()
+        draw(axes, problem, labelled_at, numbered=numbered)
+        assert len(axes.texts) == count
+
+
+def test_penalties_do_not_look_like_low_values():
+    """Low values are red, and so were penalties."""
+    red, green, blue = bytes.fromhex(MARK_COLOURS["trap"][1:])
+    assert blue > red > green

@@ -26,6 +26,15 @@ def test_checkers_pass(name):
     sb3_check_env(OneShot(make(name, budget=4)))
 
 
+def test_a_batch_beyond_the_budget_is_cut():
+    env = BatchLabels(make(budget=3), 2)
+    env.reset(seed=0)
+    env.step([3, 4])
+    *_, terminated, _, info = env.step([5, 6])
+    assert terminated
+    assert (info["state"].tolist(), info["wasted"], len(info["revealed"])) == ([5], 0, 1)
+
+
 @given(st.integers(1, 7), st.integers(0, 1000), st.sampled_from(["final", "marginal"]), st.booleans())
 @example(k=3, seed=212, mode="final", initial=False)
 def test_batches_earn_what_single_steps_earn(k, seed, mode, initial):
