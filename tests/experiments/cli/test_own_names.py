@@ -123,8 +123,8 @@ def test_run_compare_and_report(capsys, directory):
     assert (directory / "logs/heuristics-uds/own_world-corridor/own_strategy-Rarest/uds/seed-1").is_dir()
     found = lines(capsys, "compare", "heuristics-uds", "--only", f"{WORLD}/{RAREST}", *RESULTS)
     rows = [line.split() for line in found if line.startswith(WORLD)]
-    assert [row[2] for row in rows] == ["1", "3", "4", "5"]
-    assert all(row[3] == RAREST for row in rows)
+    assert [row[1] for row in rows] == ["1", "3", "4", "5"]
+    assert all(row[2] == RAREST for row in rows)
     assert not any("nan" in line for line in found)  # no best set is known there
     lines(capsys, "report", *RESULTS, "--csv", "all.csv")
     named = re.findall(r"^heuristics-uds,([^,]*),[^,]*,\d+,([^,]*)", Path("all.csv").read_text(), flags=re.MULTILINE)
