@@ -43,7 +43,7 @@ clean: ## remove the environment, caches and everything that was written
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.%: pyproject.toml
-	@echo "Installing into .venv what '$*' needs; the first time takes a minute or more."
+	@echo "Installing into .venv what '$*' needs; the first time takes one to several minutes, most of it downloads."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --editable '.[$*]'
 	touch $@

@@ -26,6 +26,7 @@ from selectenv.checks import check_int, check_name
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError
 from selectenv.problem import SelectionProblem
+from selectenv.references import is_reference
 from selectenv.typing import IntArray
 
 WORLD = "Tree"
@@ -143,7 +144,13 @@ def next_commands() -> str:
 def _names(options: argparse.Namespace) -> list[str]:
     """Return the strategies to play."""
     if options.only:
-        return [check_name("strategy", name, agents.AGENTS) for name in dict.fromkeys(options.only)]
+        names = list(dict.fromkeys(options.only))
+        for name in names:
+            if is_reference(name):
+                agents.make(name)  # raises now if there is no such strategy
+            else:
+                check_name("strategy", name, agents.AGENTS)
+        return names
     return [name for name, (kind, _) in agents.AGENTS.items() if not kind.slow] if options.all else list(STRATEGIES)
 
 

@@ -13,6 +13,7 @@ import agents
 import selectenv
 from experiments.analysis.best_known import best_known
 from experiments.cli import main as cli
+from experiments.cli import world_commands
 from experiments.engine.cell import Cell
 from experiments.engine.own_cells import budgets_of, chosen_cells, is_own_strategy, is_own_world
 from experiments.engine.store import ResultsStore
@@ -36,6 +37,33 @@ class Rarest(agents.RankingAgent):
     def scores(self, obs, info):
         return agents.base.only_open(-obs["visitation"].astype(float), info)
 """
+STUDY = """
+import numpy as np
+
+import agents
+import selectenv
+from experiments.analysis.row import Row
+from experiments.analysis.statistics import summarise
+from experiments.engine.cell import Cell
+from experiments.engine.study import Study
+
+
+def cells(seeds, solver):
+    return [Cell("own", "Graph", "uniform", seed) for seed in range(seeds)]
+
+
+def run_cell(cell):
+    return [{"return": float(cell.seed)}]
+
+
+def rows(results):
+    returns = [record["return"] for result in results for record in result.records]
+    return [Row("Graph", 6, "uniform", "return", summarise(np.array(returns)), None)]
+
+
+STUDY = Study("own", "Why?", cells, run_cell, rows, seeds=3)
+TAKEN = Study("cost", "Why?", cells, run_cell, rows, seeds=3)
+"""
 WORLD, RAREST = "own_world:corridor", "own_strategy:Rarest"
 RESULTS = ["--results", "results.sqlite", "--seeds", "2"]
 
@@ -47,9 +75,10 @@ def directory(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
     (tmp_path / "own_world.py").write_text(CORRIDOR)
     (tmp_path / "own_strategy.py").write_text(STRATEGY)
+    (tmp_path / "own_study.py").write_text(STUDY)
     yield tmp_path
     assert str(tmp_path) not in sys.path
-    for name in ("own_world", "own_strategy"):
+    for name in ("own_world", "own_strategy", "own_study"):
         sys.modules.pop(name, None)
 
 
@@ -64,6 +93,14 @@ def test_show(capsys, directory):
     assert (directory / "out" / "own_world-corridor-2.png").exists()
     found = lines(capsys, "show", "Graph", "--labels", "3", "--strategies", RAREST)
     assert found[0].startswith(f"{RAREST} ")
+
+
+def test_figures_of_show_have_a_title(directory, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(world_commands, "selections_figure", lambda *content: drawn.append(content))
+    cli.main(["show", WORLD, "--labels", "1", "--strategies", "terminal"])
+    ((_, panels, _, title),) = drawn
+    assert (list(panels), title) == (["terminal: return 1.00"], f"{WORLD}, 1 label")
 
 
 def test_show_plays_files(capsys, directory):
@@ -86,8 +123,8 @@ def test_run_compare_and_report(capsys, directory):
     assert (directory / "logs/heuristics-uds/own_world-corridor/own_strategy-Rarest/uds/seed-1").is_dir()
     found = lines(capsys, "compare", "heuristics-uds", "--only", f"{WORLD}/{RAREST}", *RESULTS)
     rows = [line.split() for line in found if line.startswith(WORLD)]
-    assert [row[2] for row in rows] == ["1", "3", "4", "5"]
-    assert all(row[3] == RAREST for row in rows)
+    assert [row[1] for row in rows] == ["1", "3", "4", "5"]
+    assert all(row[2] == RAREST for row in rows)
     assert not any("nan" in line for line in found)  # no best set is known there
     lines(capsys, "report", *RESULTS, "--csv", "all.csv")
     named = re.findall(r"^heuristics-uds,([^,]*),[^,]*,\d+,([^,]*)", Path("all.csv").read_text(), flags=re.MULTILINE)
@@ -136,6 +173,41 @@ def test_best(capsys, directory):
     best, ours = (line.split() for line in found[2:])
     assert float(best[3]) - float(ours[3]) == pytest.approx(float(ours[4]))
     assert "gap" not in lines(capsys, "best", "Graph", "--learner", "uds", "--labels", "3")[0]
+
+
+def test_a_study_in_one_file(capsys, directory):
+    for jobs, cells in (("1", 3), ("2", 0)):
+        (found,) = lines(capsys, "run", "own_study:STUDY", "--jobs", jobs)
+        assert found.startswith(f"own: {cells} cells run")
+    assert lines(capsys, "run", "own_study:STUDY", "--jobs", "2", "--seeds", "5")[0].startswith("own: 2 cells run")
+    found = lines(capsys, "compare", "own_study:STUDY")
+    assert (found[0], found[-1].split()) == ("own: Why?", ["Graph", "6", "uniform", "1.000", "0.577"])
+    found = lines(capsys, "report", "--study", "own_study:STUDY", "--out", "own.html")
+    assert found == ["without published numbers: own", "", "report: own.html"]
+    assert "selectenv run own_study:STUDY" in (directory / "own.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ("own_stdy:STUDY", "did you mean 'own_study'"),
+        ("own_study:STUDIES", "has no study 'STUDIES'"),
+        ("own_study:cells", "must be a Study, not <function"),
+        ("own_study:TAKEN", "is called 'cost', and so is another study"),
+        ("heuristics", "Did you mean 'heuristics-uds'"),
+    ],
+)
+def test_wrong_studies_are_named_in_every_command(study, message, capsys):
+    for command in (["run", study], ["compare", study], ["report", "--study", study]):
+        assert cli.main(command) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_demo(capsys):
+    found = lines(capsys, "demo", "--only", RAREST, "--budgets", "3", "--seeds", "2")
+    assert any(f" {RAREST} " in line for line in found)
+    assert cli.main(["demo", "--only", "own_strategy:Rares"]) == 1
+    assert "did you mean 'Rarest'" in capsys.readouterr().err
 
 
 def test_tune_guided(capsys):
