@@ -16,7 +16,7 @@ class ClusterError(SelectEnvError, ConnectionError):
 
 
 class UnreplaceableError(OptionError):
-    """A study in which no world or no strategy can be replaced by one's own."""
+    """A study in which no world or no strategy can be replaced by a user-defined one."""
 
 
 class TerminatedError(KeyboardInterrupt):

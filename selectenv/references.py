@@ -1,4 +1,4 @@
-"""Objects of one's own modules, named as "module:name": worlds, strategies and learners in every command and call."""
+"""User-defined worlds, strategies and learners, named as "module:name" in every command and call."""
 
 import difflib
 import importlib

@@ -68,7 +68,7 @@ def copy_of(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     if its constructor takes only the environment. Data and learner are shared, so that nothing is collected again.
 
     Raises:
-        EnvironmentCopyError: a wrapper did not record its arguments, or the environment is of a class of one's own.
+        EnvironmentCopyError: a wrapper did not record its arguments, or the environment is of a user-defined class.
     """
     layers = []
     while isinstance(env, gym.Wrapper):

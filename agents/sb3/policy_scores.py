@@ -1,4 +1,4 @@
-"""What a policy of Stable-Baselines3 or sb3-contrib thinks of every state: log probabilities, action values, scores."""
+"""Scores of states by policies of Stable-Baselines3 and sb3-contrib: log probabilities, action values or own scores."""
 
 from typing import Any
 

@@ -162,7 +162,7 @@ class Exact(SearchAgent):
         within = upper - performance if upper > performance + TOLERANCE else 0.0
         notes = {
             "certified": within == 0.0,
-            "within": within,
+            "distance_to_bound": within,
             "upper_bound": upper,
             "world_bound": top,
             "nodes": nodes,

@@ -57,7 +57,7 @@ def find_best(world: str, learner: str, labels: int) -> dict[str, Any]:
     certified = within <= TOLERANCE
     return entry | {
         "certified": certified,
-        "within": 0.0 if certified else within,
+        "distance_to_bound": 0.0 if certified else within,
         "command": f"selectenv best {world} --learner {learner} --labels {labels} --update",
     }
 
@@ -78,7 +78,11 @@ def update(worlds: tuple[str, ...] = WORLDS, learners: tuple[str, ...] = LEARNER
     for world, learner, budget in progress(work, len(work), "best known"):
         key = f"{world}/{learner}/{budget}"
         old, new = entries.get(key), find_best(world, learner, budget)
-        if old is None or new["return"] > old["return"] + TOLERANCE or new["within"] < old["within"] - TOLERANCE:
+        if (
+            old is None
+            or new["return"] > old["return"] + TOLERANCE
+            or new["distance_to_bound"] < old["distance_to_bound"] - TOLERANCE
+        ):
             entries[key] = new
             improved += 1
             text = json.dumps({k: entries[k] for k in sorted(entries)}, indent=1)

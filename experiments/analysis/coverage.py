@@ -38,7 +38,7 @@ def seeds_run(cells: Iterable[Cell]) -> int:
 
 
 def _own_part(cell: Cell) -> str:
-    """Return the value of ``--only`` for a world or strategy of one's own, and nothing for the cells of a study."""
+    """Return the value of ``--only`` for a user-defined world or strategy, and nothing for the cells of a study."""
     if is_own_strategy(cell.strategy):
         return f"{cell.world}/{cell.strategy}"
     return cell.world if is_own_world(cell.world) else ""

@@ -25,7 +25,7 @@ def gather(
 
     Args:
         store: the results.
-        studies: the studies to look for; stored cells of worlds and strategies of one's own belong to them too.
+        studies: the studies to look for; stored cells of user-defined worlds and strategies belong to them too.
         seeds: number of seeds that were run, if not the default of each study.
         only: "WORLD" or "WORLD/STRATEGY" to leave out all other results.
     """

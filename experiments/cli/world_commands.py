@@ -137,7 +137,7 @@ def _known_entries(options: argparse.Namespace, learners: tuple[str, ...]) -> En
 
 
 def _own_entries(options: argparse.Namespace, learners: tuple[str, ...]) -> Entries:
-    """Search for the best sets of a world of one's own; they are shown and not stored."""
+    """Search for the best sets of a user-defined world; they are shown and not stored."""
     budgets = budgets_of(options.world) if options.labels is None else (options.labels,)
     work = [(options.world, learner, labels) for learner in learners for labels in budgets]
     return {task: find_best(*task) for task in progress(work, len(work), "best known")}

@@ -1,4 +1,4 @@
-"""Cells of a study in a world of one's own, or with a strategy of one's own: named as "module:name", or by a file."""
+"""Cells of a study in a user-defined world or with a user-defined strategy: named as "module:name", or by a file."""
 
 import math
 from collections import Counter
@@ -34,7 +34,7 @@ def is_own_strategy(name: str) -> bool:
 
 
 def own_cells(cells: Iterable[Cell]) -> list[Cell]:
-    """Return the cells of worlds and strategies of one's own."""
+    """Return the cells of user-defined worlds and strategies."""
     return [cell for cell in cells if is_own_world(cell.world) or is_own_strategy(cell.strategy)]
 
 
@@ -49,8 +49,8 @@ def budgets_of(world: str) -> tuple[int, ...]:
 def chosen_cells(cells: list[Cell], only: str, *, must_have: bool = True) -> list[Cell]:
     """Return the cells of one world, or of one strategy in it.
 
-    A world or a strategy of one's own takes the place of one of the study, with its seeds and settings; the budgets of
-    a world of one's own are the same shares of its states.
+    A user-defined world or strategy takes the place of one of the study, with its seeds and settings; the budgets of
+    a user-defined world are the same shares of its states.
 
     Args:
         cells: all cells of a study.

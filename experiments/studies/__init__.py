@@ -32,7 +32,7 @@ def find_study(name: str) -> Study:
     Raises:
         UnknownNameError: there is no such study; the message names the closest match.
         ExtensionError: the module does not exist or cannot be imported, or what it names is not a study.
-        OptionError: a study of one's own has the name of another one, so that their results cannot be told apart.
+        OptionError: a user-defined study has the name of another one, so that their results cannot be told apart.
     """
     studies = find_studies()
     if not is_reference(name):

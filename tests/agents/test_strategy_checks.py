@@ -1,4 +1,4 @@
-"""Strategies of one's own: weights and categories are checked, names are resolved, and reprs take one line."""
+"""User-defined strategies: weights and categories are checked, names are resolved, and reprs take one line."""
 
 from dataclasses import dataclass, field
 

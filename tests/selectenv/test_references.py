@@ -1,4 +1,4 @@
-"""Objects of one's own modules by name: what is found, and the errors of names that lead nowhere."""
+"""User-defined objects by name: what is found, and the errors of names that lead nowhere."""
 
 import numpy as np
 import pytest

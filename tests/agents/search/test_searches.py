@@ -111,14 +111,14 @@ def test_exact_certifies(world, budgets):
     for budget in budgets:
         notes = train(world, budget, "exact", problem=problem)[0].memory["notes"]
         assert notes["certified"]
-        assert notes["within"] == 0
+        assert notes["distance_to_bound"] == 0
 
 
 def test_exact_states_a_bound_when_it_is_stopped():
     agent, _ = train("CliffWalk", 18, "exact", max_evaluations=5000)
     notes = agent.memory["notes"]
     assert not notes["certified"]
-    assert notes["within"] == pytest.approx(notes["upper_bound"] - agent.memory["performance"])
+    assert notes["distance_to_bound"] == pytest.approx(notes["upper_bound"] - agent.memory["performance"])
     assert notes["upper_bound"] >= -59.24  # a set this good is known
 
 

@@ -29,7 +29,7 @@ def entry(value, within=0.0):
         "ids": [1],
         "found_by": "beam",
         "certified": within == 0.0,
-        "within": within,
+        "distance_to_bound": within,
         "command": "c",
     }
 
@@ -53,13 +53,13 @@ def test_a_search_that_proves_its_set():
     found = find_best("Graph", "uds", 2)
     assert found["return"] == 5.0
     assert len(found["ids"]) == 2
-    assert {name: found[name] for name in ("found_by", "certified", "within", "command")} == {
+    assert {name: found[name] for name in ("found_by", "certified", "distance_to_bound", "command")} == {
         "found_by": "exact",
         "certified": True,
-        "within": 0.0,
+        "distance_to_bound": 0.0,
         "command": "selectenv best Graph --learner uds --labels 2 --update",
     }
-    assert set(found) == {"return", "ids", "found_by", "certified", "within", "command"}
+    assert set(found) == {"return", "ids", "found_by", "certified", "distance_to_bound", "command"}
 
 
 class Runs(dict):
@@ -93,8 +93,8 @@ def test_searches_follow_each_other_until_one_is_proved(monkeypatch, results, ex
     monkeypatch.setattr(module, "run_search", runs)
     found = find_best("Tree", "adapted", 3)
     assert (found["return"], found["found_by"]) == expected[:2]
-    assert found["within"] == pytest.approx(expected[2], abs=1e-12)
-    assert found["certified"] == (found["within"] == 0.0)
+    assert found["distance_to_bound"] == pytest.approx(expected[2], abs=1e-12)
+    assert found["certified"] == (found["distance_to_bound"] == 0.0)
     assert found["ids"] == [4, 2, 0]
     assert runs.run == [(name, "Tree", "adapted", 3) for name in ("exact", "swap-search", "beam")][:run]
 

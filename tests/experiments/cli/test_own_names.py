@@ -1,4 +1,4 @@
-"""Worlds and strategies of one's own in every command: module:function, module:Class, and files."""
+"""User-defined worlds and strategies in every command: module:function, module:Class, and files."""
 
 import csv
 import os
@@ -70,7 +70,7 @@ RESULTS = ["--results", "results.sqlite", "--seeds", "2"]
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path, monkeypatch):
-    """Work in a directory with modules of one's own, which is not on the path of Python."""
+    """Work in a directory with user-defined modules, which is not on the path of Python."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
     (tmp_path / "own_world.py").write_text(CORRIDOR)

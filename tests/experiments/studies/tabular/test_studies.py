@@ -193,8 +193,8 @@ def test_best_known_returns_can_be_recomputed(key):
     task = problem(world, {"learner": learner})
     assert len(set(entry["ids"])) == int(labels)
     assert task.performance(task.actions(entry["ids"])) == pytest.approx(entry["return"], abs=1e-9)
-    assert entry["certified"] == (entry["within"] == 0)
-    assert entry["return"] + entry["within"] <= allowed_returns(world)[1] + 1e-9
+    assert entry["certified"] == (entry["distance_to_bound"] == 0)
+    assert entry["return"] + entry["distance_to_bound"] <= allowed_returns(world)[1] + 1e-9
 
 
 def test_best_known_is_complete():
