@@ -106,7 +106,7 @@ def _best(options: argparse.Namespace) -> None:
         raise OptionError(f"no label sets of {options.labels} labels are known; --update searches for them")
     rows: list[tuple[Any, ...]] = []
     for (world, learner, labels), entry in entries.items():
-        proof = "optimal" if entry["certified"] else f"within {entry['within']:.3f}"
+        proof = "optimal" if entry["certified"] else f"within {entry['distance_to_bound']:.3f}"
         ids = ", ".join(map(str, sorted(entry["ids"])))
         gap = [""] if options.strategies else []
         rows.append((world, learner, labels, f"{entry['return']:.4f}", *gap, proof, entry["found_by"], ids))
