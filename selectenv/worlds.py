@@ -194,7 +194,7 @@ RANDOM = "Random"
 
 def find_row(world: Any) -> WorldRow:
     """Return the row of a world given by name, or of one of the games; other worlds have generic defaults."""
-    if world == RANDOM and world not in WORLDS:
+    if isinstance(world, str) and world == RANDOM and world not in WORLDS:
         raise UnknownNameError(
             f'{RANDOM} is not one world but a new one in every episode: use gym.make("RewardSelection-{RANDOM}-v0")'
         )

@@ -1,5 +1,6 @@
 """Valid calls of everything that `agents` and the wrappers offer."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
@@ -11,6 +12,7 @@ from agents.base import Taxonomy
 from agents.registry import AGENTS
 from agents.sb3.sb3_agents import Sb3Agent
 from selectenv.checks import is_int
+from selectenv.errors import UnknownCostWarning
 from selectenv.evaluation import Calls
 from selectenv.wrappers import BatchLabels, OneShot, TensorBoardMonitor
 from tests.odd_arguments import small_objects as small
@@ -96,7 +98,10 @@ def train_sb3(**arguments: Any) -> Any:
 
 
 def from_sb3(**arguments: Any) -> Any:
-    return agents.play(small.env(), agents.from_sb3(**arguments)).performance
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownCostWarning)  # the model is a file
+        agent = agents.from_sb3(**arguments)
+    return agents.play(small.env(), agent).performance
 
 
 def look_up(name: Any) -> Any:
