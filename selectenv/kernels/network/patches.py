@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from selectenv.kernels.compiled import kernel
+from selectenv.kernels.compiled import inlined, kernel
 from selectenv.kernels.rng import INCREMENT, mix
 from selectenv.kernels.threads import slices
 from selectenv.typing import ByteArray, Int32Array, IntArray, UintArray
@@ -131,29 +131,13 @@ def _number_patches(
     Returns:
         ``low``, ``high``, ``table`` and ``known`` for the next images.
     """
-    across = columns - REACH + 1
-    places = (rows - REACH + 1) * across
-    size = np.uint64(len(table))
+    places = (rows - REACH + 1) * (columns - REACH + 1)
     here = np.zeros((places, 2), np.uint64)
     for i in range(len(images)):
-        here[:] = np.uint64(0)
-        for byte in range(images.shape[1]):
-            if images[i, byte] == 0:
-                continue
-            for bit in range(8):
-                cell = 8 * byte + bit
-                if not (images[i, byte] >> (7 - bit)) & 1 or cell >= rows * columns * channels:
-                    continue
-                r, c, k = cell // (columns * channels), cell // channels % columns, cell % channels
-                for dr in range(max(0, r - rows + REACH), min(REACH, r + 1)):
-                    for dc in range(max(0, c - columns + REACH), min(REACH, c + 1)):
-                        at = (k * REACH + dr) * REACH + dc
-                        here[(r - dr) * across + c - dc, at // 64] |= np.uint64(1) << np.uint64(at % 64)
+        patch_words(images[i], rows, columns, channels, here)
         for place in range(places):
             one, two = here[place]
-            spot = mix(mix(one) ^ (two + INCREMENT)) & (size - np.uint64(1))
-            while table[spot] >= 0 and (low[table[spot]] != one or high[table[spot]] != two):
-                spot = (spot + np.uint64(1)) & (size - np.uint64(1))
+            spot = table_spot(one, two, low, high, table)
             if table[spot] < 0:
                 if known == len(low):
                     low = np.concatenate((low, np.zeros(known, np.uint64)))
@@ -162,17 +146,42 @@ def _number_patches(
                 table[spot] = known
                 known += 1
                 number[i, place] = known - 1
-                if 2 * np.uint64(known) > size:
-                    size *= np.uint64(2)
-                    table = np.full(np.int64(size), -1, np.int32)
+                if 2 * known > len(table):
+                    table = np.full(2 * len(table), -1, np.int32)
                     for old in range(known):
-                        spot = mix(mix(low[old]) ^ (high[old] + INCREMENT)) & (size - np.uint64(1))
-                        while table[spot] >= 0:
-                            spot = (spot + np.uint64(1)) & (size - np.uint64(1))
-                        table[spot] = old
+                        table[table_spot(low[old], high[old], low, high, table)] = old
             else:
                 number[i, place] = table[spot]
     return low, high, table, known
+
+
+@inlined
+def patch_words(image: ByteArray, rows: int, columns: int, channels: int, into: UintArray) -> None:
+    """Write the patches of a packed image [bytes] as two words each [places, 2]."""
+    across = columns - REACH + 1
+    into[:] = np.uint64(0)
+    for byte in range(len(image)):
+        if image[byte] == 0:
+            continue
+        for bit in range(8):
+            cell = 8 * byte + bit
+            if not (image[byte] >> (7 - bit)) & 1 or cell >= rows * columns * channels:
+                continue
+            r, c, k = cell // (columns * channels), cell // channels % columns, cell % channels
+            for dr in range(max(0, r - rows + REACH), min(REACH, r + 1)):
+                for dc in range(max(0, c - columns + REACH), min(REACH, c + 1)):
+                    at = (k * REACH + dr) * REACH + dc
+                    into[(r - dr) * across + c - dc, at // 64] |= np.uint64(1) << np.uint64(at % 64)
+
+
+@inlined
+def table_spot(one: np.uint64, two: np.uint64, low: UintArray, high: UintArray, table: Int32Array) -> np.uint64:
+    """Return where the hash table holds a patch of two words, or the empty entry where it belongs."""
+    last = np.uint64(len(table) - 1)
+    spot = mix(mix(one) ^ (two + INCREMENT)) & last
+    while table[spot] >= 0 and (low[table[spot]] != one or high[table[spot]] != two):
+        spot = (spot + np.uint64(1)) & last
+    return spot
 
 
 @kernel
@@ -180,12 +189,17 @@ def _cells_of(low: UintArray, high: UintArray) -> tuple[IntArray, ByteArray]:
     """Return the range of set cells of each patch [patches + 1], and the cells."""
     first = np.zeros(len(low) + 1, np.int64)
     cells = np.empty(128 * len(low), np.uint8)
-    count = 0
     for i in range(len(low)):
-        for at in range(128):
-            word = low[i] if at < 64 else high[i]
-            if (word >> np.uint64(at % 64)) & np.uint64(1):
-                cells[count] = at
-                count += 1
-        first[i + 1] = count
-    return first, cells[:count].copy()
+        first[i + 1] = append_cells(low[i], high[i], cells, first[i])
+    return first, cells[: first[-1]].copy()
+
+
+@inlined
+def append_cells(one: np.uint64, two: np.uint64, cells: ByteArray, count: int) -> int:
+    """Write the cells that are set in a patch from ``cells[count]`` on; return the new count."""
+    for at in range(128):
+        word = one if at < 64 else two
+        if (word >> np.uint64(at % 64)) & np.uint64(1):
+            cells[count] = at
+            count += 1
+    return count
