@@ -1,8 +1,8 @@
 """Train an expert by the published recipe: the DQN that MinAtar ships as an example, compiled.
 
 One game, all six actions, one update per frame after the first 5,000 frames. The published experts are the last weights
-after 5,000,000 frames. A run can be interrupted at any time: the same command resumes it from its last checkpoint, and a
-resumed run gives the same weights as an uninterrupted one.
+after 5,000,000 frames. A run can be interrupted at any time: the same command resumes it from its last checkpoint, and
+a resumed run gives the same weights as an uninterrupted one.
 """
 
 import sys
@@ -14,8 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.training.expert_returns import (
+    DATA_SIZE,
+    FINAL_EPISODES,
+    FINAL_SEED,
+    expert_returns,
+    measured,
+    mixture_counts,
+)
 from experiments.training.game_state import restore_game, save_game
 from selectenv.checks import check_int
+from selectenv.domains.minatar.experts import NetworkExpert
 from selectenv.domains.minatar.games import MinAtarWorld, stream_keys
 from selectenv.errors import WeightsFileError
 from selectenv.io.progress import progress
@@ -258,8 +267,8 @@ def load_checkpoint(run: DqnRun, path: Path) -> None:
     arrays, card = load_weights(path)
     if card.get("run") != _identity(run):
         raise WeightsFileError(
-            f"the checkpoint {str(path)!r} belongs to another run ({card.get('run')}, not {_identity(run)}); delete it to "
-            "start over"
+            f"the checkpoint {str(path)!r} belongs to another run ({card.get('run')}, not {_identity(run)}); delete it "
+            "to start over"
         )
     filled = len(arrays["images"])
     for name, flat in run.parameters.items():
@@ -312,3 +321,20 @@ def train_example_dqn(
             save_checkpoint(run, path)
             stop_if_requested()
     return run
+
+
+def finish_expert(run: DqnRun, path: Path, *, data_size: int = DATA_SIZE) -> dict[str, Any]:
+    """Measure the last weights of a run, write them with their card, and return the card."""
+    world = run.world
+    about = {"game": world.name, "actions": "all", "recipe": "example-dqn", "seed": run.seed, "steps_trained": run.frame}
+    expert = NetworkExpert(run.weights, about, world)
+    card = {
+        **about,
+        "command": f"selectenv train-expert {world.name} --steps {run.frame} --seed {run.seed}",
+        **measured(expert_returns(world, expert, FINAL_EPISODES, run.seed + FINAL_SEED)),
+        "settings": asdict(run.settings),
+        "curve": run.curve,
+        "mixtures": mixture_counts(world, expert, size=data_size),
+    }
+    save_weights(path, run.weights, card)
+    return card

@@ -91,7 +91,7 @@ def train_tabular_expert(
     assert expert is not None
     card = {
         "game": game,
-        "command": f"selectenv train-expert {game} --tabular --steps {rounds * size} --seed {seed}",
+        "command": f"selectenv train-expert {game} --recipe tabular --steps {rounds * size} --seed {seed}",
         "seed": seed,
         "steps_trained": rounds * size,
         **measured(expert_returns(world, expert, FINAL_EPISODES, seed + FINAL_SEED)),

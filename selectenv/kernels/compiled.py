@@ -42,8 +42,8 @@ def summing_kernel(function: F) -> F:
 def part_of_kernel(function: F) -> F:
     """Compile ``function`` into every kernel that calls it, with the arithmetic of `summing_kernel`.
 
-    LLVM inlines it before it optimises the caller, so a process that compiles a kernel and one that loads the parts from
-    the cache produce the same machine code.
+    LLVM inlines it before it optimises the caller, so a process that compiles a kernel and one that loads the parts
+    from the cache produce the same machine code.
     """
     compile_ = numba.njit(
         cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True

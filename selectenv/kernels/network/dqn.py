@@ -113,7 +113,7 @@ def greedy_action(layers: Layers, cells: Cells, image: Int32Array) -> int:
 def choose_action(layers: Layers, cells: Cells, image: Int32Array, exploration: float, random: UintArray) -> int:
     """Return a random action with probability ``exploration``, else the greedy one."""
     if next_unit(random) < exploration:
-        return next_below(random, len(layers.output_bias))
+        return int(next_below(random, len(layers.output_bias)))
     return greedy_action(layers, cells, image)
 
 
@@ -221,7 +221,7 @@ def dqn_update(
     count: int,
     rule: DqnRule,
 ) -> float:
-    """Make one update from transitions drawn from those numbered transitions[0]..transitions[1] - 1; return the loss."""
+    """Make one update from transitions drawn from numbers transitions[0]..transitions[1] - 1; return the mean loss."""
     size, ring = len(made.out), len(replay.action)
     now, later = batches
     chosen, following = np.empty(size, np.int64), np.empty(size, np.int64)

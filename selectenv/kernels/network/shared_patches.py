@@ -46,7 +46,7 @@ class SharedBatch(NamedTuple):
     """[entries] the row of the image there."""
     entries: IntArray
     """[places + 1] the entries of a place are entries[place]..entries[place + 1] - 1."""
-    count: Int32Array
+    sharing: Int32Array
     """[rows] how many images share the row at its place."""
     seen: IntArray
     """[patches] value of `clock` when the patch was last met."""
@@ -80,7 +80,7 @@ def new_shared_batch(size: int, patches: int) -> SharedBatch:
         image=np.empty(size * PLACES, np.int32),
         row=np.empty(size * PLACES, np.int32),
         entries=np.zeros(PLACES + 1, np.int64),
-        count=np.empty(rows, np.int32),
+        sharing=np.empty(rows, np.int32),
         seen=np.full(patches, -1, np.int64),
         slot=np.empty(patches, np.int32),
         clock=np.zeros(1, np.int64),
@@ -117,12 +117,12 @@ def fill_shared(batch: SharedBatch, number: Int32Array, chosen: IntArray) -> Non
                 batch.seen[patch] = now
                 batch.slot[patch] = rows
                 batch.patch[rows] = patch
-                batch.count[rows] = 0
+                batch.sharing[rows] = 0
                 rows += 1
-            batch.count[batch.slot[patch]] += 1
+            batch.sharing[batch.slot[patch]] += 1
         base = first
         for row in range(first, rows):
-            if batch.count[row] > batch.count[base]:
+            if batch.sharing[row] > batch.sharing[base]:
                 base = row
         if base != first:
             one, other = batch.patch[first], batch.patch[base]
