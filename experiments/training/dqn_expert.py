@@ -149,11 +149,12 @@ class _Keeper(BaseCallback):
     def keep(self) -> None:
         """Evaluate the network and write a checkpoint."""
         arrays = as_arrays(as_small_cnn(self.model))
-        expert = NetworkExpert(arrays, {}, self._world)
+        expert = NetworkExpert(arrays, {"actions": self._world.actions}, self._world)
         found = measured(expert_returns(self._world, expert, EVALUATION, self._run["seed"] + self.num_timesteps))
         mean, error = found["return"], found["return_error"]
         if mean > max((point[1] for point in self.curve), default=-np.inf):
-            save_weights(self._folder / "best.npz", arrays, {"game": self._world.name, "steps": self.num_timesteps})
+            card = {"game": self._world.name, "actions": self._world.actions, "steps": self.num_timesteps}
+            save_weights(self._folder / "best.npz", arrays, card)
         self.curve.append((self.num_timesteps, mean, error))
         self.logger.record("expert/return", mean)
         self.logger.dump(self.num_timesteps)
@@ -276,6 +277,7 @@ def finish(
     returns = expert_returns(world, NetworkExpert(arrays, best, world), FINAL_EPISODES, seed + FINAL_SEED)
     card = {
         "game": world.name,
+        "actions": world.actions,
         "command": f"selectenv train-expert {world.name} --steps {curve[-1][0]} --seed {seed}",
         "seed": seed,
         "steps_trained": curve[-1][0],

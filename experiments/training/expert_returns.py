@@ -6,6 +6,7 @@ import numpy as np
 
 from selectenv.domains.minatar.experts import Expert
 from selectenv.domains.minatar.games import Games, MinAtarWorld, stream_keys
+from selectenv.evaluation.game_returns import EPISODE_LIMIT, warn_of_long_episodes
 from selectenv.typing import FloatArray
 
 FINAL_EPISODES = 100
@@ -14,13 +15,20 @@ FINAL_SEED = 1_000_003
 
 
 def expert_returns(world: MinAtarWorld, expert: Expert, episodes: int, seed: int) -> FloatArray:
-    """Return the returns [episodes] of an expert."""
+    """Return the returns [episodes] of an expert.
+
+    Warns:
+        LongEpisodeWarning: episodes were stopped at the limit of evaluations.
+    """
     games, total = Games(world, stream_keys(episodes, seed, "evaluation")), np.zeros(episodes)
     playing = np.arange(episodes)
-    while len(playing):
+    for _ in range(EPISODE_LIMIT):
+        if len(playing) == 0:
+            break
         moves = games.step(expert.actions(games.images[playing]), playing)
         total[playing] += moves.reward
         playing = playing[~(moves.terminated | moves.truncated)]
+    warn_of_long_episodes(world, len(playing))
     return total
 
 
