@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.training.expert_returns import (
-    DATA_SIZE,
     FINAL_EPISODES,
     FINAL_SEED,
     expert_returns,
@@ -323,10 +322,16 @@ def train_example_dqn(
     return run
 
 
-def finish_expert(run: DqnRun, path: Path, *, data_size: int = DATA_SIZE) -> dict[str, Any]:
+def finish_expert(run: DqnRun, path: Path) -> dict[str, Any]:
     """Measure the last weights of a run, write them with their card, and return the card."""
     world = run.world
-    about = {"game": world.name, "actions": "all", "recipe": "example-dqn", "seed": run.seed, "steps_trained": run.frame}
+    about = {
+        "game": world.name,
+        "actions": "all",
+        "recipe": "example-dqn",
+        "seed": run.seed,
+        "steps_trained": run.frame,
+    }
     expert = NetworkExpert(run.weights, about, world)
     card = {
         **about,
@@ -334,7 +339,7 @@ def finish_expert(run: DqnRun, path: Path, *, data_size: int = DATA_SIZE) -> dic
         **measured(expert_returns(world, expert, FINAL_EPISODES, run.seed + FINAL_SEED)),
         "settings": asdict(run.settings),
         "curve": run.curve,
-        "mixtures": mixture_counts(world, expert, size=data_size),
+        "mixtures": mixture_counts(world, expert),
     }
     save_weights(path, run.weights, card)
     return card
