@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from selectenv.kernels.compiled import part_of_kernel, summing_kernel
+from selectenv.kernels.compiled import summing_kernel, summing_part
 from selectenv.kernels.network.cnn import FILTERS, HIDDEN, Layers
 from selectenv.kernels.network.patches import append_cells, patch_words, table_spot
 from selectenv.kernels.network.shared_patches import (
@@ -117,7 +117,7 @@ def choose_action(layers: Layers, cells: Cells, image: Int32Array, exploration: 
     return greedy_action(layers, cells, image)
 
 
-@part_of_kernel
+@summing_part
 def draw_distinct(low: int, high: int, random: UintArray, into: IntArray) -> None:
     """Draw distinct integers [size] uniformly from low..high-1, of which there must be enough."""
     for i in range(len(into)):
@@ -129,7 +129,7 @@ def draw_distinct(low: int, high: int, random: UintArray, into: IntArray) -> Non
                 repeated |= into[j] == into[i]
 
 
-@part_of_kernel
+@summing_part
 def rmsprop_row(
     weights: Float32Array, gradient: Float32Array, mean: Float32Array, square: Float32Array, late: float, rule: DqnRule
 ) -> None:
@@ -144,7 +144,7 @@ def rmsprop_row(
         weights[h] -= rate * g / (np.sqrt(max(v - m * m, np.float32(0))) + epsilon)
 
 
-@part_of_kernel
+@summing_part
 def rmsprop_backward(
     layers: Layers,
     gradient: Layers,

@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from selectenv.kernels.compiled import part_of_kernel
+from selectenv.kernels.compiled import summing_part
 from selectenv.kernels.network.cnn import FILTERS, HIDDEN, Layers
-from selectenv.kernels.network.patches import TOGETHER, room
 from selectenv.typing import ByteArray, Float32Array, Int32Array, IntArray
 
 PLACES = 64
+TOGETHER = 4
+"""Rows that are computed together; the number of rows of each place is a multiple of it."""
 
 
 class Cells(NamedTuple):
@@ -73,7 +74,7 @@ class SharedPass(NamedTuple):
 
 def new_shared_batch(size: int, patches: int) -> SharedBatch:
     """Return an empty batch of ``size`` images with patches numbered below ``patches``."""
-    rows = room(size, PLACES) + TOGETHER * PLACES
+    rows = _room(size)
     return SharedBatch(
         patch=np.empty(rows, np.int32),
         bounds=np.zeros(PLACES + 1, np.int64),
@@ -89,7 +90,7 @@ def new_shared_batch(size: int, patches: int) -> SharedBatch:
 
 def new_shared_pass(size: int, n_outputs: int) -> SharedPass:
     """Return an empty pass for batches of ``size`` images."""
-    rows = room(size, PLACES) + TOGETHER * PLACES
+    rows = _room(size)
     return SharedPass(
         features=np.empty((rows, FILTERS), np.float32),
         difference=np.zeros((rows, FILTERS), np.float32),
@@ -99,7 +100,12 @@ def new_shared_pass(size: int, n_outputs: int) -> SharedPass:
     )
 
 
-@part_of_kernel
+def _room(size: int) -> int:
+    """Return the largest number of rows of a batch of ``size`` images."""
+    return -(-size // TOGETHER) * TOGETHER * PLACES
+
+
+@summing_part
 def fill_shared(batch: SharedBatch, number: Int32Array, chosen: IntArray) -> None:
     """Fill a batch with the images ``chosen`` [size] of ``number`` [images, places].
 
@@ -139,7 +145,7 @@ def fill_shared(batch: SharedBatch, number: Int32Array, chosen: IntArray) -> Non
     batch.bounds[PLACES], batch.entries[PLACES] = rows, entries
 
 
-@part_of_kernel
+@summing_part
 def filter_outputs(
     filters: Float32Array,
     bias: Float32Array,
@@ -160,7 +166,7 @@ def filter_outputs(
         into[row, f] = max(into[row, f], np.float32(0))
 
 
-@part_of_kernel
+@summing_part
 def add_product(
     total: Float32Array, to: int, feature: Float32Array, row: int, weights: Float32Array, place: int
 ) -> None:
@@ -194,7 +200,7 @@ def add_product(
         )
 
 
-@part_of_kernel
+@summing_part
 def shared_forward(layers: Layers, known: Cells, batch: SharedBatch, into: SharedPass) -> None:
     """Compute the outputs of a batch."""
     weights, filters, bias = (
@@ -236,7 +242,7 @@ def shared_forward(layers: Layers, known: Cells, batch: SharedBatch, into: Share
             out[i, a] = value + output_bias[a]
 
 
-@part_of_kernel
+@summing_part
 def output_gradients(layers: Layers, made: SharedPass, wanted: Float32Array, gradient: Layers) -> None:
     """Add the gradients of the output layer, and replace the hidden activations by their gradient.
 
@@ -262,7 +268,7 @@ def output_gradients(layers: Layers, made: SharedPass, wanted: Float32Array, gra
             hidden_bias[h] += hidden[i, h]
 
 
-@part_of_kernel
+@summing_part
 def place_gradient(
     weights: Float32Array,
     batch: SharedBatch,
@@ -319,7 +325,7 @@ def place_gradient(
             change[first, f] -= (t0 + t1) + (t2 + t3)  # the table of the base is 0
 
 
-@part_of_kernel
+@summing_part
 def filter_gradients(
     known: Cells, batch: SharedBatch, made: SharedPass, place: int, change: Float32Array, gradient: Layers
 ) -> None:
