@@ -154,7 +154,7 @@ def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Networ
     return Network(flat, layers, slopes, split(slopes, channels, outputs), memory)
 
 
-def _target(leader: Network, channels: int, outputs: int) -> Network:
+def target_network(leader: Network, channels: int, outputs: int) -> Network:
     """Return a target network that starts as a copy of its online network and has no gradient."""
     flat, nothing = aligned_zeros(len(leader.flat)), np.zeros(0, np.float32)
     flat[:] = leader.flat
@@ -179,7 +179,7 @@ class IqlRun:
         self._data, self._patches = data, patches
         first, second = new_network(channels, n_actions, rng), new_network(channels, n_actions, rng)
         self._value = new_network(channels, 1, rng)
-        self._targets = _target(first, channels, n_actions), _target(second, channels, n_actions)
+        self._targets = target_network(first, channels, n_actions), target_network(second, channels, n_actions)
         self._leaders = first, second
         self.networks = {
             "first": first,

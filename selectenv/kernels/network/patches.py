@@ -102,8 +102,8 @@ def _in_words(first: IntArray, cells: ByteArray) -> tuple[IntArray, Uint32Array]
     return bounds, padded.view(np.uint32)
 
 
-def new_batch(size: int, patches: Patches) -> Batch:
-    """Return an empty `Batch` of ``size`` images."""
+def new_batch(size: int, patches: Patches, words: int = 0) -> Batch:
+    """Return an empty `Batch` of ``size`` images, with room for ``words`` words per patch, by default those known."""
     places, distinct = patches.number.shape[1], len(patches.first) - 1
     most = (size + 1) * places + 1  # rows, with room for one that is written and then dropped
     return Batch(
@@ -118,7 +118,7 @@ def new_batch(size: int, patches: Patches) -> Batch:
         patch=np.empty(most, np.int32),
         only=np.empty(most, np.int32),
         cell_bounds=np.zeros(most, np.int32),
-        cells=np.empty(most * int(np.diff(patches.first).max()), np.uint32),
+        cells=np.empty(most * (words or int(np.diff(patches.first).max())), np.uint32),
         mark=np.full(distinct, -1, np.int64),
         clock=np.zeros(1, np.int64),
     )
