@@ -2,6 +2,7 @@
 
 from selectenv.datasets import (
     OfflineDataset,
+    example_log,
     from_arrays,
     from_csv,
     from_dataframe,
@@ -36,6 +37,7 @@ __all__ = [
     "TabularWorld",
     "WorldDefaults",
     "env_id",
+    "example_log",
     "from_arrays",
     "from_csv",
     "from_dataframe",

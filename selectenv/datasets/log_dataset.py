@@ -120,7 +120,7 @@ def log_dataset(log: Log) -> OfflineDataset:
         truncated=cut,
         episode_start=np.concatenate([[True], (ended | cut)[:-1]]),
         hidden_reward=None if log.reward is None else _rewards(log, log.reward, rows),
-        spec=log.spec if log.terminated is not None else log.spec | {"terminal": "the last of each episode"},
+        spec=log.spec if log.terminated is not None else log.spec | {"terminal": "assumed at ends of episodes"},
         action_names=None if plain else names,
         state_columns=columns,
     )
