@@ -1,13 +1,13 @@
 """DeliveryRobot: carry medicine and meals through a hospital; the world behind the example log.
 
-The robot moves between 15 places on one floor, a grid of 4 x 4 places of which one are the stairs. Its actions are east,
-north, south, west and "open tray". In the pharmacy the tray is loaded with medicine and in the kitchen with meals,
-whatever it carried before. In a ward the staff take the load and the episode terminates: ward A waits for medicine (10)
-and sends meals back (-5), ward B waits for meals (10) and sends medicine back (-5), ward C has ordered nothing and
-passes it on (-1). Moving onto the stairs breaks the robot (-20) and terminates the episode. All other rewards are 0. Where a place
-has no neighbour, the robot stays; people who stand in the way keep it in place in one of ten moves, but nobody stands on
-the stairs. Half of the episodes start at the charging dock with nothing on the tray, a quarter in the kitchen with
-meals and a quarter in the pharmacy with medicine. Episodes are truncated after 20 steps.
+The robot moves between 15 places on one floor: a grid of 4 x 4 cells, one of which holds the stairs. Its actions are
+east, north, south, west and "open tray". In the pharmacy the tray is loaded with medicine and in the kitchen with
+meals, whatever it carried before. In a ward the staff take the load and the episode terminates: ward A waits for
+medicine (10) and sends meals back (-5), ward B waits for meals (10) and sends medicine back (-5), ward C has ordered
+nothing and passes it on (-1). Moving onto the stairs breaks the robot (-20) and terminates the episode. All other
+rewards are 0. Where a place has no neighbour, the robot stays; people who stand in the way keep it in place in one of
+ten moves, but nobody stands on the stairs. Half of the episodes start at the charging dock with nothing on the tray, a
+quarter in the kitchen with meals and a quarter in the pharmacy with medicine. Episodes are truncated after 20 steps.
 
 A state is a place and a load: 45 states, numbered in the alphabetical order of their ids in the log, such as
 "place=ward A, load=medicine"; actions are numbered alphabetically too.
