@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import agents
-from experiments.analysis.comparison import metrics_by_cell
+from experiments.analysis.game_comparison import metrics_by_cell
 from experiments.analysis.figures import new_figure
 from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
@@ -28,9 +28,12 @@ from selectenv.rendering import frames
 from selectenv.worlds import GAME_DEFAULTS
 
 SHARES = (0.15, 0.30, 0.45, 0.60, 0.75, 0.90)
-SCALES = {scale: {"problem": {"scale": scale}} for scale in ("laptop", "paper")}
-DATA = {**SCALES, "paper, tabular expert": {"problem": {"scale": "paper", "expert": "tabular"}}}
+TABLE: Mapping[str, Any] = {"scale": "paper", "expectile": 0.7}
+"""Options of a problem in Breakout whose learner is a table: the published data, and the expectile of the network."""
+DATA = {"paper": {"problem": {**TABLE}}, "paper, tabular expert": {"problem": {**TABLE, "expert": "tabular"}}}
 """Variants of the data that strategies are compared on."""
+TABLE_REASON = "the published learner is a network"
+"""Why returns of a table may differ from published ones."""
 HEURISTICS = (
     "uniform",
     "visitation",

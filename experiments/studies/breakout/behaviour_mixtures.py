@@ -1,35 +1,37 @@
-"""Shared by the breakout-behaviour studies: guided on data with five expert shares, from no labels to all labels."""
+"""Shared by the studies of Breakout's data at five shares of random actions, from no labels to all labels."""
 
-from experiments.analysis.comparison import GameTable, compare_game
+from typing import Any
+
+from experiments.analysis.game_comparison import GameTable, compare_game
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Record, Result
 from experiments.protocol.budgets import percent
 from experiments.protocol.published import PublishedMean, behaviour
-from experiments.studies.game_episodes import game_cells, game_problem, run_game
+from experiments.studies.game_episodes import TABLE, TABLE_REASON, game_cells, game_problem, run_game
 from selectenv.typing import BoolArray
 
 WORLD = "Breakout"
-EXPERT_SHARES = (0.0, 0.3, 0.5, 0.7, 1.0)
-PAPER_SEEDS = 3
-SWAPPED = "agrees with the row printed for {:g}: the printed share looks like that of random actions"
+RANDOM_SHARES = (0.0, 0.3, 0.5, 0.7, 1.0)
+"""Shares of random actions in the data: the "expert ratio" that the published tables print."""
+FULL = ("guided", "100 %")
 
 
-def variant(share: float) -> str:
-    """Return the name of the variant with this expert share."""
-    return f"expert {share:g}"
+def variant(random_share: float) -> str:
+    """Return the name of the variant with this share of random actions."""
+    return f"random share {random_share:g}"
+
+
+def expert_share(random_share: float) -> float:
+    """Return the probability of an expert action that leaves this share of random ones."""
+    return round(1 - random_share, 10)
 
 
 def behaviour_cells(study: str, learner: str, seeds: int) -> list[Cell]:
-    """Return one cell per mixture and seed; the paper's scale has at most `PAPER_SEEDS` seeds."""
-    laptop = {variant(p): {"problem": {"learner": learner, "expert_share": p}} for p in EXPERT_SHARES}
-    paper = {
-        f"{name}, paper": {"problem": {**options["problem"], "scale": "paper"}} for name, options in laptop.items()
+    """Return one cell per mixture and seed."""
+    variants: dict[str, dict[str, Any]] = {
+        variant(p): {"problem": {**TABLE, "learner": learner, "expert_share": expert_share(p)}} for p in RANDOM_SHARES
     }
-    return [
-        cell
-        for variants, count in ((laptop, seeds), (paper, min(seeds, PAPER_SEEDS)))
-        for cell in game_cells(study, WORLD, count, variants, ["guided"])
-    ]
+    return game_cells(study, WORLD, seeds, variants, ["guided"])
 
 
 def run_behaviour(cell: Cell) -> list[Record]:
@@ -43,24 +45,21 @@ def run_behaviour(cell: Cell) -> list[Record]:
     ]
 
 
-def behaviour_rows(results: list[Result], learner: str) -> list[Row]:
-    """Compare the paper's scale with the published row of the same share; note where the opposite share agrees."""
-    printed: dict[float, GameTable] = {p: {} for p in EXPERT_SHARES}
+def behaviour_rows(results: list[Result], learner: str, reason: str = TABLE_REASON, **more: Any) -> list[Row]:
+    """Compare results with the published row of the same share of random actions.
+
+    Args:
+        results: those of guided; see `variant` for the names of their variants.
+        learner: the published table, "uds" or "adapted".
+        reason: why they may differ.
+        **more: options of `compare_game`.
+    """
+    printed: dict[str, GameTable] = {variant(p): {} for p in RANDOM_SHARES}
     for row in behaviour(learner):
-        printed[row.expert_ratio]["guided", percent(row.feedback)] = row.score
-    theirs = {f"{variant(p)}, paper": printed[p] for p in EXPERT_SHARES}
-    swapped: dict[str, tuple[GameTable, str]] = {
-        f"{variant(p)}, paper": (printed[round(1 - p, 1)], SWAPPED.format(round(1 - p, 1))) for p in EXPERT_SHARES
-    }
+        printed[variant(row.expert_ratio)]["guided", percent(row.feedback)] = row.score
 
     def others(name: str, strategy: str, labels: str) -> list[PublishedMean]:
-        """Return the metrics printed for the other shares, since the table has one strategy only."""
-        return [table[strategy, labels] for other, table in theirs.items() if other != name]
+        """Return the figures printed for the other shares, since the table has one strategy only."""
+        return [table[strategy, labels] for other, table in printed.items() if other != name]
 
-    return compare_game(
-        results,
-        theirs,
-        otherwise=swapped,
-        others=others,
-        reason="another expert, and the published learner is a network",
-    )
+    return compare_game(results, printed, full=(FULL, FULL), others=others, reason=reason, **more)

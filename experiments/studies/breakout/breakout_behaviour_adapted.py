@@ -1,4 +1,4 @@
-"""How does the expert share of Breakout's data affect guided under the adapted rule, from no labels to all?"""
+"""How does the share of random actions in Breakout's data affect guided under the adapted rule, when a table learns?"""
 
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
@@ -24,6 +24,6 @@ STUDY = game_study(
     cells,
     run_behaviour,
     rows,
-    10,
+    3,
     place=24,
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from experiments.analysis.comparison import compare_game, metrics_by_cell
+from experiments.analysis.game_comparison import compare_game, metrics_by_cell
 from experiments.analysis.figures import new_figure
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result

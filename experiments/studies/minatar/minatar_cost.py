@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.analysis.comparison import published_game
+from experiments.analysis.game_comparison import published_game
 from experiments.analysis.figures import new_figure
 from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.analysis.comparison import compare_game, published_game
+from experiments.analysis.game_comparison import compare_game, published_game
 from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Result

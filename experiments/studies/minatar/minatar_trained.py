@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.analysis.comparison import compare_game, published_game
+from experiments.analysis.game_comparison import compare_game, published_game
 from experiments.analysis.figures import new_figure
 from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
