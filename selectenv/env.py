@@ -220,6 +220,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
                 budget=self.budget,
                 initial=self._initial_labels.copy(),
                 oracle=self.problem.oracle,
+                exploit=self._exploit,
+                labels_per_refit=self._refit_every,
             )
             self._reveal(np.flatnonzero(self.labelled_at))
         return self._view
@@ -335,6 +337,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self.problem = problem.with_calls(self.calls)
         self.problem.evaluator.locked = self._test
         self._features = data_features(self.problem)
+        self._exploit = self.options.exploit or ("best" if problem.dataset.images is None else "pooled")
 
     def _check_action(self, action: Any) -> int:
         n = len(self.labelled_at)
@@ -376,7 +379,9 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
     def _refit(self) -> None:
         """Learn from the labels so far and update the features that depend on them."""
-        learned, self._scale = learned_features(self.problem, self.labelled_at > 0, self._scale, self.options.occupancy)
+        learned, self._scale = learned_features(
+            self.problem, self.labelled_at > 0, self._scale, self.options.occupancy, self._exploit
+        )
         self._features.update(learned)
         self._stale = False
 

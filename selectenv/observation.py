@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 from selectenv.checks import check_name
-from selectenv.kernels.tabular.occupancy import best_predecessors
+from selectenv.kernels.tabular.occupancy import best_predecessors, pooled_predecessors
 from selectenv.kernels.tabular.single import occupancy
 from selectenv.kernels.tabular.tolerances import TIE
 from selectenv.options import OCCUPANCIES
@@ -56,7 +56,7 @@ def reward_features(means: FloatArray, largest: float) -> Observation:
 
 
 def learned_features(
-    problem: SelectionProblem, labels: BoolArray, scale: float, occupancy_kind: str
+    problem: SelectionProblem, labels: BoolArray, scale: float, occupancy_kind: str, exploit: str
 ) -> tuple[Observation, float]:
     """Return the features that depend on the current labels.
 
@@ -65,6 +65,7 @@ def learned_features(
         labels: [n] which states are labelled.
         scale: the largest magnitude of a value so far.
         occupancy_kind: see `on_policy_visitation`.
+        exploit: "best" or "pooled", see `best_predecessors` and `pooled_predecessors`.
 
     Returns:
         The features and the new scale.
@@ -73,8 +74,10 @@ def learned_features(
     result = problem.learn(labels & problem.dataset.revealable)
     values = result.values
     scale = max(scale, float(np.abs(values).max()))
-    first, state, count = problem.dataset.predecessors
-    spread = best_predecessors(values, labels, first, state, count, TIE)
+    if exploit == "pooled":
+        spread = pooled_predecessors(values, labels, *problem.dataset.predecessors)
+    else:
+        spread = best_predecessors(values, labels, *problem.dataset.predecessors, TIE)
     features = {
         "on_policy_visitation": on_policy_visitation(problem, result.table, labels, occupancy_kind),
         "value": values / scale if scale > 0 else values,

@@ -38,6 +38,7 @@ EVALUATORS = ("exact", "rollout")
 REWARD_MODES = ("final", "marginal")
 PHASES = ("train", "test")
 OCCUPANCIES = ("normalised", "published")
+EXPLOITS = ("best", "pooled")
 RENDER_MODES = ("ansi", "rgb_array")
 
 
@@ -200,6 +201,8 @@ class EnvironmentOptions:
             defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the laptop scale to a tenth of the
             budget.
         occupancy: "normalised", or "published": how `on_policy_visitation` treats tied actions.
+        exploit: which labelled states `predecessors` leads to: the "best" one that has unlabelled predecessors, or all
+            near-best ones, "pooled"; defaults to "pooled" for data with images (the games), to "best" elsewhere.
         render_mode: "ansi" or "rgb_array".
     """
 
@@ -209,6 +212,7 @@ class EnvironmentOptions:
     initial_ratio: float = 0.0
     labels_per_refit: float | None = None
     occupancy: str = "normalised"
+    exploit: str | None = None
     render_mode: str | None = None
 
     def __post_init__(self) -> None:
@@ -221,6 +225,8 @@ class EnvironmentOptions:
             )
         _keep(self, "initial_ratio", check_real("initial_ratio", self.initial_ratio, "[0, 1]"))
         check_name("occupancy", self.occupancy, OCCUPANCIES)
+        if self.exploit is not None:
+            check_name("value of `exploit`", self.exploit, EXPLOITS)
         if self.render_mode is not None:
             check_name("render_mode", self.render_mode, RENDER_MODES)
 

@@ -17,7 +17,7 @@ from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.imputed_reward import imputed_reward, oracle_of
 from selectenv.learners.network_learner import NetworkLearner, images_of
 from selectenv.learners.training_run import IqlRun
-from selectenv.policies import CloningPolicy, GreedyPolicy, LabelledPolicy, UniformPolicy, ValuedPolicy
+from selectenv.policies import CloningPolicy, LabelledPolicy, UniformPolicy, ValuedPolicy
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
@@ -78,7 +78,7 @@ class IqlLearner(NetworkLearner):
             if rewards is not dataset.hidden_reward:
                 known += np.where(labels[dataset.state], rewards, np.nan).tobytes()
             self.train(dataset, fresh, pool, run, self.rule, self.gamma, self.impute, labels=known)
-            valued = GreedyPolicy(fresh.action_values)
+            valued = fresh.policy
         if self.rule == "uds":
             return valued
         return LabelledPolicy(valued, CloningPolicy(self.cloning.clone(dataset, run)), labels.copy())

@@ -4,6 +4,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +30,7 @@ _KEEPING, _PREPARING = Lock(), Lock()
 
 
 class NetworkFit(FitResult):
-    """The result of a neural learner; action values and the table are computed together at their first use."""
+    """The result of a neural learner; values and tables are computed at their first use."""
 
     runs: tuple[ValuedPolicy, ...]
 
@@ -44,13 +45,30 @@ class NetworkFit(FitResult):
         return self._tables[1]
 
     @cached_property
+    def values(self) -> FloatArray:
+        """[n] state values, averaged over training runs: those of the value network where the learner has one."""
+        values = np.zeros(self._data.n_states)
+        for states, images in self._parts():
+            for policy in self.runs:
+                values[states] += policy.state_values(states, images)
+        values /= len(self.runs)
+        values.flags.writeable = False
+        return values
+
+    def _parts(self) -> Iterator[tuple[IntArray, BoolArray]]:
+        """Yield the numbers and the images of all states, some at a time."""
+        n, images = self._data.n_states, images_of(self._data)
+        for first in range(0, n, STATES_AT_ONCE):
+            states = np.arange(first, min(first + STATES_AT_ONCE, n))
+            yield states, images[states]
+
+    @cached_property
     def _tables(self) -> tuple[FloatArray, FloatArray]:
-        data, images = self._data, images_of(self._data)
+        data = self._data
         q, table = np.zeros((data.n_states, data.n_actions)), np.zeros((data.n_states, data.n_actions))
-        for policy in self.runs:
-            for first in range(0, data.n_states, STATES_AT_ONCE):
-                states = np.arange(first, min(first + STATES_AT_ONCE, data.n_states))
-                values, probabilities = policy.values_and_probabilities(states, images[states])
+        for states, images in self._parts():
+            for policy in self.runs:
+                values, probabilities = policy.values_and_probabilities(states, images)
                 q[states] += values
                 table[states] += probabilities
         q, table = q / len(self.runs), table / len(self.runs)

@@ -195,7 +195,7 @@ class IqlRun:
     @property
     def policy(self) -> GreedyPolicy:
         """The greedy policy of the networks as they are now."""
-        return GreedyPolicy(self.action_values)
+        return GreedyPolicy(self.action_values, self._value.layers)
 
     @property
     def action_values(self) -> tuple[Layers, Layers]:

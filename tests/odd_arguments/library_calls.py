@@ -81,6 +81,7 @@ EPISODE = constants(
     initial_ratio=0.1,
     labels_per_refit=1,
     occupancy="normalised",
+    exploit="best",
     render_mode=None,
 )
 SAMPLED = constants(
@@ -484,7 +485,11 @@ POLICIES = [
     Call(
         "SelectionView",
         view,
-        {"dataset": small.dataset, **constants(rule="uds", gamma=0.99, budget=3), "initial": lambda: np.array([0])},
+        {
+            "dataset": small.dataset,
+            **constants(rule="uds", gamma=0.99, budget=3, exploit="best", labels_per_refit=1),
+            "initial": lambda: np.array([0]),
+        },
     ),
     Call("view.reveal", reveal, {"transitions": lambda: np.array([0, 1]), "rewards": lambda: np.array([0.0, 1.0])}),
 ]

@@ -306,6 +306,7 @@ def test_step_before_reset_and_after_the_end():
         ({"initial_ratio": 1.5}, "initial_ratio"),
         ({"initial_ratio": 0.3, "budget": 3}, "at least one must be left"),
         ({"occupancy": "true"}, "normalised, published"),
+        ({"exploit": "worst"}, "best, pooled"),
         ({"bugdet": 3}, "Did you mean 'budget'"),
     ],
 )

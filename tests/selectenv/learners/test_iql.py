@@ -22,6 +22,7 @@ from selectenv.errors import (
     UnknownNameError,
     WeightsFileError,
 )
+from selectenv.kernels.network.cnn import outputs
 from selectenv.kernels.network.patches import find_patches
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners import CloningLearner, ExactLearner, IqlLearner, Settings
@@ -389,3 +390,25 @@ def test_greedy_policies_take_the_smaller_value_of_two_networks(data):
     zero = GreedyPolicy(tuple(type(network)(*(0 * part for part in network)) for network in policy.networks))
     np.testing.assert_allclose(act(zero, data, some), 1 / data.n_actions)
     np.testing.assert_allclose(act(CloningPolicy(zero.networks[0]), data, some), 1 / data.n_actions)
+
+
+def test_values_are_those_of_the_value_network(data):
+    """Under the adapted rule in labelled states only; without a value network they are the largest action values."""
+    labels, ends = half(data), []
+    watched = learner_of("uds", training_runs=2, watch=lambda done, run: ends.append(run))
+    learned = watched.fit(data, data.all_rewards, labels)
+    networks = [run.networks["value"].layers for run in ends]
+    expected = np.mean([outputs(network, data.images[:])[:, 0] for network in networks], axis=0, dtype=float)
+    np.testing.assert_allclose(learned.values, expected, atol=1e-6)
+    assert np.abs(learned.values - learned.q.max(axis=1)).max() > 1e-3
+    only = GreedyPolicy(learned.runs[0].networks)
+    some, images = np.arange(40), data.images[:40]
+    np.testing.assert_array_equal(
+        only.state_values(some, images), only.values_and_probabilities(some, images)[0].max(axis=1)
+    )
+    adapted = learner_of("adapted").fit(data, data.all_rewards, labels)
+    valued = adapted.policy.valued.state_values(np.arange(data.n_states), data.images[:])
+    np.testing.assert_allclose(adapted.values, np.where(labels, valued, 0.0), atol=1e-6)
+    assert adapted.values.any()
+    for learner, known in ((learner_of("none"), labels), (learner_of("uds"), np.zeros_like(labels))):
+        assert not learner.fit(data, data.all_rewards, known).values.any()
