@@ -31,6 +31,11 @@ class Difference(NamedTuple):
         """The first minus the second."""
         return self.first - self.second
 
+    @property
+    def over(self) -> str:
+        """How many budgets it is a mean over, in words."""
+        return f"over {self.budgets} budget{'s' * (self.budgets != 1)}"
+
     def __str__(self) -> str:
         return f"{self.mean:+.2f}" + ("" if self.error is None else f" +- {self.error:.2f}")
 
@@ -41,7 +46,9 @@ def by_budget(rows: Iterable[Row], first: str, second: str, **wanted: Any) -> Di
     for row in rows:
         if row.strategy in found and row.ours and all(getattr(row, name) == value for name, value in wanted.items()):
             found[row.strategy][row.labels] = row.ours
-    return difference([(ours, found[second][labels]) for labels, ours in found[first].items() if labels in found[second]])
+    return difference(
+        [(ours, found[second][labels]) for labels, ours in found[first].items() if labels in found[second]]
+    )
 
 
 def difference(pairs: Sequence[tuple[Summary, Summary]]) -> Difference | None:

@@ -41,7 +41,11 @@ def published_game(world: str) -> GameTable:
 
 def number_of_figures() -> int:
     """Return the number of published figures of MinAtar games."""
-    return len(games()) + sum(len(behaviour(rule)) for rule in ("uds", "adapted")) + len(reward_sums() + [*unique_states()])
+    return (
+        len(games())
+        + sum(len(behaviour(rule)) for rule in ("uds", "adapted"))
+        + len([*reward_sums(), *unique_states()])
+    )
 
 
 def metrics_by_cell(results: list[Result], metric: str) -> dict[tuple[str, str, str], list[float]]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from experiments.analysis.rules import Count, MeanOverSeeds
 from experiments.analysis.significance import combined
 from experiments.analysis.verdicts import AGREES, CANNOT_BE_TOLD, DIFFERS, UNEXPLAINED, Control, Verdict
+from experiments.protocol.budgets import percent
 from experiments.protocol.published import PublishedMean
 
 SAME_SHARE, NOT_RUN = "same share", "not run"
@@ -71,7 +72,7 @@ def judge_game(
     found, error = level(rule, published), combined_error(rule, published)
     said = ""
     if found == CANNOT_BE_TOLD:
-        said = f"within three errors, but the error is {error / abs(published.mean or TINY):.0%} of the figure"
+        said = f"within three errors, but the error is {percent(error / abs(published.mean or TINY))} of the figure"
         said = said if error else "neither side has an error"
     elif found == DIFFERS:
         said = reason

@@ -132,10 +132,11 @@ def games_sentence(rows: Iterable[Row]) -> str:
         return ""
     told = agreement(counted)
     return (
-        f"Of the {number_of_figures()} published figures of MinAtar, {run} were run, and of these "
-        f"{found[AGREES] + found[SAME_SHARE]} agree in level ({found[AGREES]}) or in share of the return with full labels "
-        f"({found[SAME_SHARE]}), {found[DIFFERS]} differ{'s' * (found[DIFFERS] == 1)} and {found[CANNOT_BE_TOLD]} cannot "
-        f"be told (other strategies or data: {told.swapped_agree} of {told.swapped_cells} agree in level)."
+        f"Of the {number_of_figures()} published figures of MinAtar, {run} were run, and of these {found[AGREES]} "
+        f"agree in level, {found[SAME_SHARE]} more in their share of the return with full labels (together "
+        f"{found[AGREES] + found[SAME_SHARE]} of {run}); differ: {found[DIFFERS]}, cannot be told: "
+        f"{found[CANNOT_BE_TOLD]}. Figures of other strategies or data agree in level in {told.swapped_agree:,} of "
+        f"{told.swapped_cells:,} cases."
     )
 
 

@@ -204,7 +204,9 @@ def _report(options: argparse.Namespace) -> None:
         of = f" of {options.only}" if options.only else ""
         raise OptionError(f"there are no results{of} in {options.results}: run `selectenv run` first, see its --help")
     for games in (False, True):
-        counted = {name: found for name, found in rows.items() if with_verdict(found) and bool(of_games(found)) == games}
+        counted = {
+            name: found for name, found in rows.items() if with_verdict(found) and bool(of_games(found)) == games
+        }
         if counted:
             print(_count_table("study", counted) + "\n")
     if others := [name for name, of_study in rows.items() if not with_verdict(of_study)]:
@@ -256,7 +258,7 @@ GAME_OUTCOMES = (AGREES, SAME_SHARE, DIFFERS, CANNOT_BE_TOLD, NOT_RUN)
 
 
 def _count_table(title: str, groups: Mapping[str, list[Row]]) -> str:
-    """Return the verdicts of groups of rows, and the agreement by the rule alone beside that with strategies swapped."""
+    """Return the verdicts of groups of rows, with the agreement by the rule alone and that with strategies swapped."""
     games = any(of_games(rows) for rows in groups.values())
     outcomes = GAME_OUTCOMES if games else TABULAR_OUTCOMES
     lines = []

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import agents
-from experiments.analysis.game_comparison import metrics_by_cell
 from experiments.analysis.figures import new_figure
+from experiments.analysis.game_comparison import metrics_by_cell
 from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
@@ -75,11 +75,17 @@ def game_cells(
 def expert_mark(world: str, options: Mapping[str, Any] | None = None) -> str:
     """Return a hash of the expert that collected a variant's data, so that another expert gives other cells."""
     name = (options or {}).get("problem", {}).get("expert", "published")
-    return _mark(FOLDER / SHIPPED[name].format(game=world.lower()))
+    return file_mark(expert_file(world, name))
+
+
+def expert_file(world: str, expert: str = "published") -> Path:
+    """Return the file of a shipped expert, which need not exist in every game."""
+    return FOLDER / SHIPPED[expert].format(game=world.lower())
 
 
 @cache
-def _mark(path: Path) -> str:
+def file_mark(path: Path) -> str:
+    """Return a hash of the content of a file."""
     return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
 
 

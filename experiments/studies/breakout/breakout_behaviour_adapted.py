@@ -2,7 +2,12 @@
 
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.studies.breakout.behaviour_mixtures import behaviour_cells, behaviour_rows, run_behaviour
+from experiments.studies.breakout.behaviour_mixtures import (
+    behaviour_cells,
+    behaviour_findings,
+    behaviour_rows,
+    run_behaviour,
+)
 from experiments.studies.game_episodes import game_study
 
 NAME, LEARNER = "breakout-behaviour-adapted", "adapted"
@@ -25,5 +30,6 @@ STUDY = game_study(
     run_behaviour,
     rows,
     3,
+    findings=behaviour_findings,
     place=24,
 )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from experiments.analysis.figures import new_figure
 from experiments.analysis.game_verdicts import judge_count
@@ -10,7 +11,7 @@ from experiments.analysis.row import Row, mean_of
 from experiments.analysis.rules import Count
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
-from experiments.protocol.published import unique_states
+from experiments.protocol.published import behaviour, unique_states
 from experiments.studies.breakout.behaviour_mixtures import RANDOM_SHARES, expert_share, variant
 from experiments.studies.game_episodes import TABLE, expert_mark, game_problem, game_study
 
@@ -61,13 +62,20 @@ def rows(results: list[Result]) -> list[Row]:
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Summarise states and returns by the share of random actions."""
+    """Summarise states and returns by the share of random actions, and say whether returns rise with the states."""
     parts = [
         f"{variant(p)}: {mean_of(rows, strategy=variant(p), metric=STATES):,.0f} states, "
         f"return {mean_of(rows, strategy=variant(p), metric=RETURN):.1f}"
         for p in RANDOM_SHARES
     ]
-    return ["all states labelled, table: " + "; ".join(parts)]
+    means = [[mean_of(rows, strategy=variant(p), metric=metric) for p in RANDOM_SHARES] for metric in (STATES, RETURN)]
+    theirs = [row.score.mean for row in behaviour("uds") if row.feedback == 1.0]
+    published = float(spearmanr(list(unique_states().values()), theirs).statistic)
+    return [
+        "all states labelled, table: " + "; ".join(parts),
+        f"rank correlation of unique states and the return with full labels over the five mixtures: "
+        f"{float(spearmanr(*means).statistic):.2f} (published {published:.2f})",
+    ]
 
 
 def figures(results: list[Result]) -> dict[str, Any]:

@@ -60,9 +60,7 @@ def rows(results: list[Result]) -> list[Row]:
             full = FullLabels(record["total"], PUBLISHED_TOTAL)
             verdict = judge_game(rule, theirs, others, "another expert earns another sum", full, counted=True)
             metric = f"reward inside, of {record['total']:,.0f}"
-            found.append(
-                Row(WORLD, record["labels"], strategy, metric, ours, None, *theirs, verdict, setting="paper")
-            )
+            found.append(Row(WORLD, record["labels"], strategy, metric, ours, None, *theirs, verdict, setting="paper"))
     return found
 
 

@@ -87,15 +87,15 @@ def findings(rows: list[Row]) -> list[str]:
         fresh = [row for row in mine if row.metric == "fresh"]
         full = mean_of(fresh, strategy="full labels")
         sentences.append(
-            f"{data}, fresh episodes, 15 % labelled: es-1000 {mean_of(fresh, strategy='es-1000', labels='15 %'):.2f} (on "
-            f"its own episodes {mean_of(mine, metric='return', strategy='es-1000', labels='15 %'):.2f}), guided "
+            f"{data}, fresh episodes, 15 % labelled: es-1000 {mean_of(fresh, strategy='es-1000', labels='15 %'):.2f} "
+            f"(on its own episodes {mean_of(mine, metric='return', strategy='es-1000', labels='15 %'):.2f}), guided "
             f"{mean_of(fresh, strategy='guided', labels='15 %'):.2f}, all states labelled {full:.2f}"
         )
         found = by_budget(fresh, "es-1000", "guided")
         if found is not None:
             sentences.append(
                 f"{data}: guided without an evaluator earns as much as es-1000 (table, fresh episodes): "
-                f"{is_not_better(found, full)}; over {found.budgets} budgets es-1000 {found.first:.2f}, guided "
+                f"{is_not_better(found, full)}; {found.over} es-1000 {found.first:.2f}, guided "
                 f"{found.second:.2f} (difference {found})"
             )
     return sentences
