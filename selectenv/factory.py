@@ -35,7 +35,7 @@ def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
         world: a name of `WORLDS`, a world, a Gymnasium environment with a toy-text table, or one with discrete
             observations together with a ``dataset`` of it; None with a ``dataset`` for data without a world.
         **options: fields of `DataOptions`, `LearnerOptions` and `EvaluationOptions`, and options of the named world,
-            such as Tree's ``depth`` or FrozenLake's ``map_name``, or of a registered learner.
+            such as Tree's ``depth``, FrozenLake's ``map_name`` or a game's ``actions``, or of a registered learner.
 
     Raises:
         UnknownNameError: a name or an option that does not exist; the message says what was probably meant.

@@ -32,7 +32,7 @@ except ImportError as error:
         f"the comparison with PyTorch needs it ({error}): pip install 'selectenv[bench]'"
     ) from error
 
-UPDATES = 200
+UPDATES, FIRST_UPDATES = 200, 1_000
 GAMMA = 0.99
 
 
@@ -62,15 +62,15 @@ def _run_time(updates: int, milliseconds: float) -> tuple[str, str]:
 
 
 def own_seconds(data: OfflineDataset) -> float:
-    """Return the seconds of one update of our compiled loop."""
+    """Return the seconds of one update of our compiled loop, after the first ones: active units become fewer."""
     assert data.images is not None
-    patches = find_patches(data.images.words, data.images.shape)
+    patches = find_patches(data.images.words, data.images.shape, data.visits)
     run = IqlRun(
         ordinary(data), patches, data.images.shape[2], data.n_actions, GAMMA, Settings(), generator(0, "bench")
     )
-    chosen = np.random.default_rng(0).integers(len(data), size=(UPDATES, Settings().batch))
-    run.advance(chosen[:1], 0)
-    return best_of(3, lambda: run.advance(chosen, 1)) / UPDATES
+    chosen = np.random.default_rng(0).integers(len(data), size=(FIRST_UPDATES + UPDATES, Settings().batch))
+    run.advance(chosen[:FIRST_UPDATES], 0)
+    return best_of(5, lambda: run.advance(chosen[FIRST_UPDATES:], FIRST_UPDATES)) / UPDATES
 
 
 def ordinary(data: OfflineDataset) -> Transitions:

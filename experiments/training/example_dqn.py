@@ -29,9 +29,11 @@ from selectenv.errors import WeightsFileError
 from selectenv.io.progress import progress
 from selectenv.io.stop_requests import stop_if_requested
 from selectenv.io.weights import load_weights, save_weights
-from selectenv.kernels.network.cnn import FILTERS, HIDDEN, SIDE, Layers, split
+from selectenv.kernels.network.backprop import new_pass
+from selectenv.kernels.network.cnn import FILTERS, HIDDEN, SIDE, Layers
 from selectenv.kernels.network.dqn import (
-    CentredRmsProp,
+    MOST_WORDS,
+    PLACES,
     DqnRule,
     PatchTable,
     Replay,
@@ -39,8 +41,8 @@ from selectenv.kernels.network.dqn import (
     dqn_update,
     store_image,
 )
-from selectenv.kernels.network.shared_patches import PLACES, Cells, new_shared_batch, new_shared_pass
-from selectenv.learners.training_run import new_network
+from selectenv.kernels.network.patches import Patches, new_batch
+from selectenv.learners.training_run import new_network, target_network
 from selectenv.streams import generator
 from selectenv.typing import Float32Array
 
@@ -49,8 +51,6 @@ CHECKPOINT_EVERY = 250_000
 KEEP_EVERY = 1_000_000
 """Frames after which the weights are kept in a file of their own."""
 CURVE_EVERY = 100_000
-MOST_CELLS = 32
-"""Room for the set cells of a patch, on average over all patches."""
 VERSION = 1
 """Bump this when the same seed produces different weights: checkpoints of another version are refused."""
 
@@ -85,14 +85,8 @@ class DqnRun:
         """Start a run with fresh networks."""
         self.world, self.seed, self.settings = MinAtarWorld(game), check_int("seed", seed, 0), settings
         self.channels = self.world.shape[2]
-        network = new_network(self.channels, N_ACTIONS, generator(seed, "expert", game, "weights"))
-        self.parameters = {
-            "online": network.flat,
-            "target": network.flat.copy(),
-            "mean": np.zeros_like(network.flat),
-            "square": np.zeros_like(network.flat),
-        }
-        self.updated = np.zeros(PLACES * FILTERS, np.int64)
+        self.online = new_network(self.channels, N_ACTIONS, generator(seed, "expert", game, "weights"))
+        self.target = target_network(self.online, self.channels, N_ACTIONS)
         self.frame = self.updates = 0
         self.random = generator(seed, "expert", game, "actions").integers(2**63, size=1).astype(np.uint64)
         ring = settings.replay + 1
@@ -106,50 +100,37 @@ class DqnRun:
         self.score, self.finished = 0.0, [0.0, 0.0]
         self.curve: list[tuple[int, float]] = []
         """(frames, mean return of the episodes that ended in the last `CURVE_EVERY` frames, with exploration)"""
-        self._pass = new_shared_pass(settings.batch, N_ACTIONS)
-        self._change = np.empty((len(self._pass.features), FILTERS), np.float32)
-        self._gradient = self._split(np.zeros_like(network.flat))
+        self._room = 0
+        self._passes = new_pass(1), new_pass(settings.batch)
+        self._rule = DqnRule(settings.gamma, settings.rate, settings.decay, settings.epsilon)
         self.game = self.world.new_game()
         self.game.seed(stream_keys(1, seed, "expert", game)[0].view(np.uint32))
         self._restart()
-        self._bind(1 << 14)
+        self.number_patches(1 << 14)
         self._store(0)
 
-    def _split(self, flat: Float32Array) -> Layers:
-        return split(flat, self.channels, N_ACTIONS)
-
-    def _bind(self, room: int) -> None:
-        """Make a table with room for ``room`` patches, and number the patches of all stored images."""
-        self._patches = PatchTable(
-            np.zeros(room, np.uint64),
-            np.zeros(room, np.uint64),
-            np.full(4 * room, -1, np.int32),
-            np.zeros(room + 1, np.int64),
-            np.zeros(room * MOST_CELLS + 128 * PLACES, np.uint8),
+    def number_patches(self, room: int = 0) -> None:
+        """Make a table with room for ``room`` patches, by default as many as before, and fill it from the ring."""
+        self._room = room or self._room
+        self._table = PatchTable(
+            np.zeros(self._room, np.uint64),
+            np.zeros(self._room, np.uint64),
+            np.full(4 * self._room, -1, np.int32),
+            np.zeros(self._room + 1, np.int64),
+            np.zeros((self._room + PLACES) * MOST_WORDS, np.uint32),
             np.zeros(1, np.int64),
         )
-        self._room = room
-        self._cells = Cells(self._patches.first, self._patches.cells)
-        self._batches = new_shared_batch(self.settings.batch, room), new_shared_batch(self.settings.batch, room)
-        self._online, self._target = self._split(self.parameters["online"]), self._split(self.parameters["target"])
-        self._memory = CentredRmsProp(
-            self._split(self.parameters["mean"]), self._split(self.parameters["square"]), self.updated
-        )
-        rule = self.settings
-        self._rule = DqnRule(rule.gamma, rule.rate, rule.decay, rule.epsilon)
+        self._patches = Patches(self.replay.number, np.zeros(PLACES, np.int32), self._table.first, self._table.cells)
+        one, many = (new_batch(size, self._patches, MOST_WORDS) for size in (1, self.settings.batch))
+        self._batches = one, many
         for slot in range(min(self.frame + 1, len(self.images))):
-            store_image(self.images[slot], self.channels, slot, self.replay, self._patches)
+            store_image(self.images[slot], self.channels, slot, self.replay, self._table)
             if self._is_full():
-                return self._bind(2 * room)
+                return self.number_patches(2 * self._room)
         return None
 
-    def rebuild(self) -> None:
-        """Number the patches of the stored images again, after they were replaced."""
-        self._bind(self._room)
-
     def _is_full(self) -> bool:
-        known = int(self._patches.known[0])
-        return known + PLACES > self._room or int(self._patches.first[known]) > self._room * MOST_CELLS
+        return int(self._table.known[0]) + PLACES > self._room
 
     def _restart(self) -> None:
         """Begin an episode; MinAtar would keep the last action of the previous one for its sticky actions."""
@@ -159,7 +140,7 @@ class DqnRun:
     def _store(self, frame: int) -> None:
         slot = frame % len(self.images)
         self.images[slot] = np.packbits(self.game.env.state())
-        store_image(self.images[slot], self.channels, slot, self.replay, self._patches)
+        store_image(self.images[slot], self.channels, slot, self.replay, self._table)
 
     @property
     def exploration(self) -> float:
@@ -171,8 +152,9 @@ class DqnRun:
     def advance(self) -> None:
         """Play one frame and make one update."""
         rule, ring, slot = self.settings, len(self.images), self.frame % len(self.images)
-        image = self.replay.number[slot]
-        action = choose_action(self._online, self._cells, image, self.exploration, self.random)
+        action = choose_action(
+            self.online, self._patches, self._batches[0], self._passes[0], slot, self.exploration, self.random
+        )
         reward, terminated = self.game.act(action)
         if self.world.name == "Seaquest" and self.game.env.diver_count < 0:
             self.game.env.diver_count = 0
@@ -185,38 +167,39 @@ class DqnRun:
         self.frame += 1
         self._store(self.frame)
         if self._is_full():
-            self._bind(self._room if 2 * self._known_in_ring() < self._room else 2 * self._room)
+            used = len(np.unique(self.replay.number[: self.frame + 1]))
+            self.number_patches(self._room if 2 * used < self._room else 2 * self._room)
         if self.frame > rule.random_frames:
             self.updates += 1
+            transitions = max(0, self.frame - ring + 1), self.frame
             dqn_update(
-                self._online,
-                self._target,
-                self._gradient,
-                self._memory,
+                self.online,
+                self.target,
                 self.replay,
-                self._cells,
-                self._batches,
-                self._pass,
-                self._change,
-                (max(0, self.frame - ring + 1), self.frame),
+                self._patches,
+                self._batches[1],
+                self._passes[1],
+                transitions,
                 self.random,
-                self.updates,
                 self._rule,
             )
             if self.updates % rule.target_every == 0:
-                self.parameters["target"][:] = self.parameters["online"]
+                self.target.flat[:] = self.online.flat
         if self.frame % CURVE_EVERY == 0:
             total, episodes = self.finished
             self.curve.append((self.frame, total / max(episodes, 1)))
             self.finished = [0.0, 0.0]
 
-    def _known_in_ring(self) -> int:
-        return len(np.unique(self.replay.number[: self.frame + 1]))
+    @property
+    def parameters(self) -> dict[str, Float32Array]:
+        """Parameters and state of the optimiser, as a checkpoint holds them."""
+        memory = self.online.memory
+        return {"online": self.online.flat, "target": self.target.flat, "mean": memory.first, "square": memory.second}
 
     @property
     def weights(self) -> dict[str, NDArray[Any]]:
         """The weights of the online network, as an expert's file holds them."""
-        return as_expert(self._online)
+        return as_expert(self.online.layers)
 
 
 def as_expert(layers: Layers) -> dict[str, NDArray[Any]]:
@@ -238,7 +221,6 @@ def save_checkpoint(run: DqnRun, path: Path) -> None:
     filled = min(run.frame + 1, len(run.images))
     arrays: dict[str, NDArray[Any]] = {
         **run.parameters,
-        "updated": run.updated,
         "random": run.random,
         "images": run.images[:filled],
         "action": run.replay.action[:filled].astype(np.uint8),
@@ -272,7 +254,7 @@ def load_checkpoint(run: DqnRun, path: Path) -> None:
     filled = len(arrays["images"])
     for name, flat in run.parameters.items():
         flat[:] = arrays[name]
-    run.updated[:], run.random[:] = arrays["updated"], arrays["random"]
+    run.random[:] = arrays["random"]
     run.images[:filled] = arrays["images"]
     run.replay.action[:filled], run.replay.reward[:filled] = arrays["action"], arrays["reward"]
     run.replay.terminated[:filled] = arrays["terminated"]
@@ -280,7 +262,7 @@ def load_checkpoint(run: DqnRun, path: Path) -> None:
     run.finished = [float(value) for value in card["finished"]]
     run.curve = [(int(frames), float(mean)) for frames, mean in card["curve"]]
     restore_game(run.game, card["game"])
-    run.rebuild()
+    run.number_patches()
 
 
 def _identity(run: DqnRun) -> dict[str, Any]:

@@ -139,7 +139,8 @@ class NetworkLearner:
         with _PREPARING:
             known = self._patches.get("last")
             if known is None or known[0] is not images:
-                known = self._patches["last"] = images, find_patches(images.words, images.shape)
+                found = find_patches(images.words, images.shape, dataset.visits)
+                known = self._patches["last"] = images, found
         return known[1]
 
     def train(

@@ -16,6 +16,7 @@ from selectenv.kernels.network.backprop import Adam, new_pass
 from selectenv.kernels.network.cnn import HIDDEN, Layers, shapes, split
 from selectenv.kernels.network.patches import Patches, new_batch
 from selectenv.kernels.network.updates import Network, Rule, Transitions, cloning_updates, iql_updates
+from selectenv.kernels.network.vectors import aligned_zeros
 from selectenv.policies import CloningPolicy, GreedyPolicy, ValuedPolicy
 from selectenv.streams import Identity, generator
 from selectenv.typing import FloatArray, IntArray
@@ -23,7 +24,7 @@ from selectenv.typing import FloatArray, IntArray
 STRETCH = 250
 """Updates between two checks of a run; mini-batches are drawn for this many updates at a time."""
 CHECKPOINT_EVERY = 10 * STRETCH
-VERSION = 1
+VERSION = 2
 """Bump this when the same seed produces different weights: older checkpoints are then ignored."""
 
 
@@ -143,20 +144,20 @@ def restore(run: Run, path: str | os.PathLike[str]) -> int:
 
 def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Network:
     """Return a fresh network; weights are drawn uniformly within 1 / sqrt(inputs) of zero, as is usual."""
-    flat = np.empty(sum(int(np.prod(shape)) for shape in shapes(channels, outputs)), np.float32)
+    size = sum(int(np.prod(shape)) for shape in shapes(channels, outputs))
+    flat, slopes = aligned_zeros(size), aligned_zeros(size)
     layers = split(flat, channels, outputs)
     inputs = (9 * channels, 9 * channels, int(np.prod(layers.hidden.shape[:3])), int(np.prod(layers.hidden.shape[:3])))
     for part, fan in zip(layers, (*inputs, HIDDEN, HIDDEN), strict=True):
         part[:] = rng.uniform(-1, 1, part.shape) / np.sqrt(fan)
-    slopes = np.zeros_like(flat)
-    return Network(
-        flat, layers, slopes, split(slopes, channels, outputs), Adam(np.zeros_like(flat), np.zeros_like(flat))
-    )
+    memory = Adam(aligned_zeros(size), aligned_zeros(size))
+    return Network(flat, layers, slopes, split(slopes, channels, outputs), memory)
 
 
-def _target(leader: Network, channels: int, outputs: int) -> Network:
+def target_network(leader: Network, channels: int, outputs: int) -> Network:
     """Return a target network that starts as a copy of its online network and has no gradient."""
-    flat, nothing = leader.flat.copy(), np.zeros(0, np.float32)
+    flat, nothing = aligned_zeros(len(leader.flat)), np.zeros(0, np.float32)
+    flat[:] = leader.flat
     layers = split(flat, channels, outputs)
     return Network(flat, layers, nothing, layers, Adam(nothing, nothing))
 
@@ -178,7 +179,7 @@ class IqlRun:
         self._data, self._patches = data, patches
         first, second = new_network(channels, n_actions, rng), new_network(channels, n_actions, rng)
         self._value = new_network(channels, 1, rng)
-        self._targets = _target(first, channels, n_actions), _target(second, channels, n_actions)
+        self._targets = target_network(first, channels, n_actions), target_network(second, channels, n_actions)
         self._leaders = first, second
         self.networks = {
             "first": first,
@@ -188,7 +189,7 @@ class IqlRun:
             "second target": self._targets[1],
         }
         self._batches = new_batch(settings.batch, patches), new_batch(settings.batch, patches)
-        self._passes = new_pass(settings.batch, first.layers), new_pass(settings.batch, self._value.layers)
+        self._pass = new_pass(settings.batch)
         self._rule = Rule(gamma, settings.expectile, settings.rate, settings.target_step)
         self.losses = np.zeros(2)
 
@@ -214,7 +215,7 @@ class IqlRun:
             self._rule,
             self._patches,
             self._batches,
-            self._passes,
+            self._pass,
         )
 
 
@@ -235,7 +236,7 @@ class CloningRun:
         self._network = new_network(channels, n_actions, rng)
         self.networks = {"logits": self._network}
         self._batch = new_batch(settings.batch, patches)
-        self._pass = new_pass(settings.batch, self._network.layers)
+        self._pass = new_pass(settings.batch)
         self.losses = np.zeros(1)
 
     most_likely = False

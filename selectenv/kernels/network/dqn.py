@@ -4,43 +4,41 @@ The loss of a transition is Huber's, of the error  Q(s, a) - (r + gamma max_b ta
 RMSprop: with running means m of the gradient g and v of its square,
 
     w <- w - rate g / (sqrt(v - m^2) + epsilon).
-
-A weight whose gradient is 0 stays as it is and its running means only decay, so the decay of a row of weights waits
-until the row has a gradient again.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from selectenv.kernels.compiled import part_of_kernel, summing_kernel
-from selectenv.kernels.network.cnn import FILTERS, HIDDEN, Layers
-from selectenv.kernels.network.patches import append_cells, patch_words, table_spot
-from selectenv.kernels.network.shared_patches import (
-    PLACES,
-    Cells,
-    SharedBatch,
-    SharedPass,
-    add_product,
-    fill_shared,
-    filter_gradients,
-    filter_outputs,
-    output_gradients,
-    place_gradient,
-    shared_forward,
+from selectenv.kernels.compiled import exact_part, kernel
+from selectenv.kernels.network.backprop import TINY, ZERO, Adam, Pass, backward, forward, output
+from selectenv.kernels.network.patches import (
+    NO_CELL,
+    ROW_BITS,
+    Batch,
+    Patches,
+    append_cells,
+    fill_batch,
+    patch_words,
+    table_spot,
 )
+from selectenv.kernels.network.updates import Network
 from selectenv.kernels.rng import next_below, next_unit
-from selectenv.typing import BoolArray, ByteArray, Float32Array, Int32Array, IntArray, UintArray
+from selectenv.typing import BoolArray, ByteArray, Float32Array, Int32Array, IntArray, Uint32Array, UintArray
+
+PLACES = 64
+MOST_WORDS = 32
+"""Words of the cells of a patch, at most."""
 
 
 class PatchTable(NamedTuple):
-    """All patches met so far: a hash table with room for more, see `patches`."""
+    """All patches met so far: a hash table with room for more; see `Patches` for their cells."""
 
     low: UintArray
     high: UintArray
     table: Int32Array
     first: IntArray
-    cells: ByteArray
+    cells: Uint32Array
     known: IntArray
     """[1] number of patches."""
 
@@ -55,28 +53,21 @@ class Replay(NamedTuple):
     terminated: BoolArray
 
 
-class CentredRmsProp(NamedTuple):
-    """State of the optimiser: running means of the gradient and of its square, in the layout of the weights."""
-
-    mean: Layers
-    square: Layers
-    updated: IntArray
-    """[places * filters] number of the last update in which a row of hidden weights had a gradient."""
-
-
 class DqnRule(NamedTuple):
     """Hyperparameters of deep Q-learning."""
 
     gamma: float
     rate: float
     decay: float
+    """Decay of the running means."""
     epsilon: float
+    """Added to the root."""
 
 
-@summing_kernel
+@kernel
 def store_image(image: ByteArray, channels: int, slot: int, replay: Replay, known: PatchTable) -> None:
     """Number the patches of a packed image [bytes]; the table must have room for `PLACES` more."""
-    here = np.empty((PLACES, 2), np.uint64)
+    here, cells = np.empty((PLACES, 2), np.uint64), np.empty(4 * MOST_WORDS, np.uint8)
     patch_words(image, 10, 10, channels, here)
     for place in range(PLACES):
         one, two = here[place]
@@ -85,39 +76,71 @@ def store_image(image: ByteArray, channels: int, slot: int, replay: Replay, know
             new = known.known[0]
             known.low[new], known.high[new] = one, two
             known.table[spot] = new
-            known.first[new + 1] = append_cells(one, two, known.cells, known.first[new])
+            cells[:] = NO_CELL
+            words = max(1, -(-append_cells(one, two, cells, 0) // 4))
+            for word in range(words):
+                known.cells[known.first[new] + word] = cells.view(np.uint32)[word]
+            known.first[new + 1] = known.first[new] + words
             known.known[0] += 1
         replay.number[slot, place] = known.table[spot]
 
 
-@summing_kernel
-def greedy_action(layers: Layers, cells: Cells, image: Int32Array) -> int:
-    """Return the action with the largest value for an image given by its patches [places]."""
-    weights, filters = layers.hidden.reshape(-1, FILTERS, HIDDEN), layers.filters.reshape(-1, FILTERS)
-    hidden, feature = layers.hidden_bias.copy().reshape(1, HIDDEN), np.empty((1, FILTERS), np.float32)
-    for place in range(PLACES):
-        filter_outputs(filters, layers.filter_bias, cells.first, cells.cells, image[place], feature, 0)
-        add_product(hidden, 0, feature, 0, weights, place)
-    best, action = np.float32(-np.inf), 0
-    for a in range(len(layers.output_bias)):
-        value = np.float32(0)
-        for h in range(HIDDEN):
-            value += max(hidden[0, h], np.float32(0)) * layers.output[a, h]
-        value += layers.output_bias[a]
+@kernel
+def choose_action(
+    network: Network, patches: Patches, batch: Batch, made: Pass, slot: int, exploration: float, random: UintArray
+) -> int:
+    """Return a random action with probability ``exploration``, else the one with the largest value.
+
+    Args:
+        network: the online network.
+        patches: the images of the ring.
+        batch: room for one image.
+        made: room for the activations of one image.
+        slot: the current image.
+        exploration: probability of a random action.
+        random: state of the random stream.
+    """
+    n_actions = len(network.layers.output_bias)
+    if next_unit(random) < exploration:
+        return int(next_below(random, n_actions))
+    batch.image[0] = slot
+    find_usual(patches, batch)
+    fill_batch(batch, patches)
+    forward(network.layers, batch, made)
+    best, action = -np.inf, 0
+    for a in range(n_actions):
+        value = output(network.layers, made.hidden, 0, a)
         if value > best:
             best, action = value, a
     return action
 
 
-@summing_kernel
-def choose_action(layers: Layers, cells: Cells, image: Int32Array, exploration: float, random: UintArray) -> int:
-    """Return a random action with probability ``exploration``, else the greedy one."""
-    if next_unit(random) < exploration:
-        return int(next_below(random, len(layers.output_bias)))
-    return greedy_action(layers, cells, image)
+@exact_part
+def find_usual(patches: Patches, batch: Batch) -> None:
+    """Find the most frequent patch of a batch at each place; of several, the one that comes first.
+
+    The result does not depend on how patches are numbered, so a resumed run may number them anew.
+    """
+    size, met, times = len(batch.image), np.empty(len(batch.image), np.int32), np.empty(len(batch.image), np.int32)
+    for place in range(PLACES):
+        distinct = 0
+        batch.clock[0] += 1
+        now = batch.clock[0] << ROW_BITS
+        for i in range(size):
+            patch = patches.number[batch.image[i], place]
+            if batch.mark[patch] < now:
+                batch.mark[patch] = now + distinct
+                met[distinct], times[distinct] = patch, 0
+                distinct += 1
+            times[batch.mark[patch] - now] += 1
+        best = 0
+        for k in range(1, distinct):
+            if times[k] > times[best]:
+                best = k
+        patches.usual[place] = met[best]
 
 
-@part_of_kernel
+@exact_part
 def draw_distinct(low: int, high: int, random: UintArray, into: IntArray) -> None:
     """Draw distinct integers [size] uniformly from low..high-1, of which there must be enough."""
     for i in range(len(into)):
@@ -129,121 +152,62 @@ def draw_distinct(low: int, high: int, random: UintArray, into: IntArray) -> Non
                 repeated |= into[j] == into[i]
 
 
-@part_of_kernel
-def rmsprop_row(
-    weights: Float32Array, gradient: Float32Array, mean: Float32Array, square: Float32Array, late: float, rule: DqnRule
-) -> None:
-    """Update a row of weights; ``late`` is what the running means have yet to decay by."""
+@exact_part
+def rmsprop_step(flat: Float32Array, gradient: Float32Array, memory: Adam, rule: DqnRule) -> None:
+    """Make one step of centred RMSprop on parameters [parameters]; the memory holds m and v."""
     keep, part = np.float32(rule.decay), np.float32(1 - rule.decay)
-    kept, rate, epsilon = np.float32(late), np.float32(rule.rate), np.float32(rule.epsilon)
-    for h in range(len(gradient)):
-        g = gradient[h]
-        m = keep * (kept * mean[h]) + part * g
-        v = keep * (kept * square[h]) + part * (g * g)
-        mean[h], square[h] = m, v
-        weights[h] -= rate * g / (np.sqrt(max(v - m * m, np.float32(0))) + epsilon)
+    rate, epsilon = np.float32(rule.rate), np.float32(rule.epsilon)
+    first, second = memory.first, memory.second
+    for i in range(len(flat)):
+        g = gradient[i]
+        mean = keep * first[i] + part * g
+        square = keep * second[i] + part * (g * g)
+        first[i] = mean if abs(mean) > TINY else ZERO
+        second[i] = square if square > TINY else ZERO
+        flat[i] -= rate * g / (np.sqrt(max(square - mean * mean, ZERO)) + epsilon)
 
 
-@part_of_kernel
-def rmsprop_backward(
-    layers: Layers,
-    gradient: Layers,
-    memory: CentredRmsProp,
-    cells: Cells,
-    batch: SharedBatch,
-    made: SharedPass,
-    wanted: Float32Array,
-    change: Float32Array,
-    count: int,
-    rule: DqnRule,
-) -> None:
-    """Pass gradients back and update the weights of each place as soon as its gradient is complete.
-
-    Args:
-        layers: the network.
-        gradient: its gradient, all 0; used for all parts except the hidden weights, and cleared again.
-        memory: state of the optimiser.
-        cells: the known patches.
-        batch: the images.
-        made: the result of `shared_forward`; overwritten.
-        wanted: [size, outputs] gradient of the loss by the outputs.
-        change: [rows, filters] scratch space.
-        count: number of this update, from 1.
-        rule: hyperparameters.
-    """
-    output_gradients(layers, made, wanted, gradient)
-    summed, own = gradient.hidden_bias.copy(), np.empty((FILTERS, HIDDEN), np.float32)
-    weights = layers.hidden.reshape(-1, FILTERS, HIDDEN)
-    mean, square = memory.mean.hidden.reshape(-1, FILTERS, HIDDEN), memory.square.hidden.reshape(-1, FILTERS, HIDDEN)
-    active = np.empty(FILTERS, np.bool_)
-    for place in range(PLACES):
-        first = batch.bounds[place]
-        place_gradient(weights, batch, made, place, summed, own, change)
-        for f in range(FILTERS):
-            active[f] = made.features[first, f] != 0
-        for row in range(first + 1, batch.bounds[place + 1]):
-            for f in range(FILTERS):
-                active[f] |= made.difference[row, f] != 0
-        filter_gradients(cells, batch, made, place, change, gradient)
-        for f in range(FILTERS):
-            if active[f]:
-                waited = count - 1 - memory.updated[place * FILTERS + f]
-                memory.updated[place * FILTERS + f] = count
-                late = rule.decay**waited if waited < 1_000 else 0.0
-                rmsprop_row(weights[place, f], own[f], mean[place, f], square[place, f], late, rule)
-    flat = (layers.filters.reshape(-1), gradient.filters.reshape(-1))
-    rmsprop_row(*flat, memory.mean.filters.reshape(-1), memory.square.filters.reshape(-1), 1.0, rule)
-    rmsprop_row(layers.filter_bias, gradient.filter_bias, memory.mean.filter_bias, memory.square.filter_bias, 1.0, rule)
-    rmsprop_row(layers.hidden_bias, gradient.hidden_bias, memory.mean.hidden_bias, memory.square.hidden_bias, 1.0, rule)
-    flat = (layers.output.reshape(-1), gradient.output.reshape(-1))
-    rmsprop_row(*flat, memory.mean.output.reshape(-1), memory.square.output.reshape(-1), 1.0, rule)
-    rmsprop_row(layers.output_bias, gradient.output_bias, memory.mean.output_bias, memory.square.output_bias, 1.0, rule)
-    gradient.filters[:] = np.float32(0)
-    gradient.filter_bias[:] = np.float32(0)
-    gradient.hidden_bias[:] = np.float32(0)
-    gradient.output[:] = np.float32(0)
-    gradient.output_bias[:] = np.float32(0)
-
-
-@summing_kernel
+@kernel
 def dqn_update(
-    layers: Layers,
-    target: Layers,
-    gradient: Layers,
-    memory: CentredRmsProp,
+    online: Network,
+    target: Network,
     replay: Replay,
-    cells: Cells,
-    batches: tuple[SharedBatch, SharedBatch],
-    made: SharedPass,
-    change: Float32Array,
+    patches: Patches,
+    batch: Batch,
+    made: Pass,
     transitions: tuple[int, int],
     random: UintArray,
-    count: int,
     rule: DqnRule,
 ) -> float:
     """Make one update from transitions drawn from numbers transitions[0]..transitions[1] - 1; return the mean loss."""
-    size, ring = len(made.out), len(replay.action)
-    now, later = batches
-    chosen, following = np.empty(size, np.int64), np.empty(size, np.int64)
+    size, ring, n_actions = len(batch.image), len(replay.action), len(online.layers.output_bias)
+    chosen, goal = np.empty(size, np.int64), np.empty(size, np.float32)
     draw_distinct(transitions[0], transitions[1], random, chosen)
     for i in range(size):
-        following[i] = (chosen[i] + 1) % ring
-        chosen[i] %= ring
-    fill_shared(later, replay.number, following)
-    shared_forward(target, cells, later, made)
-    goal = np.empty(size, np.float32)
+        batch.image[i] = (chosen[i] + 1) % ring
+    find_usual(patches, batch)
+    fill_batch(batch, patches)
+    forward(target.layers, batch, made)
     for i in range(size):
+        chosen[i] %= ring
         goal[i] = replay.reward[chosen[i]]
         if not replay.terminated[chosen[i]]:
-            goal[i] += np.float32(rule.gamma) * made.out[i].max()
-    fill_shared(now, replay.number, chosen)
-    shared_forward(layers, cells, now, made)
-    wanted, loss = np.zeros(made.out.shape, np.float32), 0.0
+            best = output(target.layers, made.hidden, i, 0)
+            for a in range(1, n_actions):
+                best = max(best, output(target.layers, made.hidden, i, a))
+            goal[i] += np.float32(rule.gamma) * best
+    for i in range(size):
+        batch.image[i] = chosen[i]
+    find_usual(patches, batch)
+    fill_batch(batch, patches)
+    forward(online.layers, batch, made)
+    wanted, loss = np.zeros((size, n_actions), np.float32), 0.0
     for i in range(size):
         action = replay.action[chosen[i]]
-        error = made.out[i, action] - goal[i]
+        error = output(online.layers, made.hidden, i, action) - goal[i]
         small = min(abs(error), np.float32(1))
         loss += small * (abs(error) - np.float32(0.5) * small)
         wanted[i, action] = max(min(error, np.float32(1)), np.float32(-1)) / np.float32(size)
-    rmsprop_backward(layers, gradient, memory, cells, now, made, wanted, change, count, rule)
+    backward(online.layers, batch, made, wanted, online.gradient)
+    rmsprop_step(online.flat, online.flat_gradient, online.memory, rule)
     return loss / size

@@ -80,7 +80,7 @@ def test_a_table_of_patches_that_is_full_grows_without_changing_the_run():
     one, other = DqnRun("Seaquest", 1, SMALL), DqnRun("Seaquest", 1, SMALL)
     for frame in range(300):
         if frame == 200:
-            other._bind(1 << 16)
+            other.number_patches(1 << 16)
         one.advance()
         other.advance()
     np.testing.assert_array_equal(one.parameters["online"], other.parameters["online"])

@@ -82,7 +82,7 @@ def test_labelling_everything_is_ordinary_iql(data, rule):
     every = np.ones(data.n_states, bool)
     found = flat_weights(learner_of(rule), data, every)
     plain = Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
-    patches = find_patches(data.images.words, data.images.shape)
+    patches = find_patches(data.images.words, data.images.shape, data.visits)
     run = IqlRun(plain, patches, 4, data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
     train(run, np.arange(len(data)), SHORT, 0, "learner", 0)
     by_hand = np.concatenate([part.ravel() for network in run.action_values for part in network])

@@ -8,7 +8,7 @@ from torch import nn
 from experiments.training.example_dqn import N_ACTIONS, DqnRun, DqnSettings, as_expert
 from experiments.training.small_cnn import SmallCnn, to_tensor
 from selectenv.kernels.network.cnn import outputs
-from selectenv.kernels.network.dqn import dqn_update, greedy_action
+from selectenv.kernels.network.dqn import choose_action, dqn_update
 
 SMALL = DqnSettings(frames=400, replay=150, random_frames=100, exploration_frames=100, target_every=20)
 
@@ -39,21 +39,20 @@ def test_updates_equal_those_of_pytorch(game):
     while run.frame < 300:
         run.advance()
     rule, images = run.settings, to_tensor(images_of(run))
-    online, target = in_torch(run._online, run.channels), in_torch(run._target, run.channels)
+    online, target = in_torch(run.online.layers, run.channels), in_torch(run.target.layers, run.channels)
     optimiser = torch.optim.RMSprop(
         online.parameters(), lr=rule.rate, alpha=rule.decay, eps=rule.epsilon, centered=True
     )
     for name in ("mean", "square"):
         run.parameters[name][:] = 0
-    run.updated[:] = 0
     low, high, ring = run.frame - rule.replay, run.frame, rule.replay + 1
     reward = torch.from_numpy(run.replay.reward)
     going_on = torch.from_numpy(~run.replay.terminated).float()
-    for count in range(1, 31):
+    for _ in range(30):
         draws = run.random.copy()
         ours = dqn_update(
-            run._online, run._target, run._gradient, run._memory, run.replay, run._cells, run._batches, run._pass,
-            run._change, (low, high), run.random, count, run._rule,
+            run.online, run.target, run.replay, run._patches, run._batches[1], run._passes[1], (low, high), run.random,
+            run._rule,
         )  # fmt: skip
         chosen = drawn(draws, low, high, rule.batch)
         assert len(set(chosen)) == rule.batch
@@ -68,7 +67,7 @@ def test_updates_equal_those_of_pytorch(game):
         loss.backward()
         optimiser.step()
         assert ours == pytest.approx(loss.item(), rel=1e-4, abs=1e-7)
-    for name, array in as_expert(run._online).items():
+    for name, array in run.weights.items():
         theirs = online.state_dict()[name].numpy()
         np.testing.assert_allclose(array, theirs, rtol=0, atol=2e-5 * np.abs(theirs).max())
 
@@ -91,10 +90,9 @@ def test_greedy_actions_are_those_of_the_network():
     run = DqnRun("Breakout", 0, SMALL)
     while run.frame < 200:
         run.advance()
-    ring = run.replay.number[: len(run.images)]
-    values = outputs(run._online, images_of(run))
-    for slot in range(0, len(ring), 7):
-        action = greedy_action(run._online, run._cells, ring[slot])
+    values = outputs(run.online.layers, images_of(run))
+    for slot in range(0, len(run.images), 7):
+        action = choose_action(run.online, run._patches, run._batches[0], run._passes[0], slot, 0.0, run.random)
         assert values[slot, action] >= values[slot].max() - 1e-5
 
 
