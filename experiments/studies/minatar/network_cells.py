@@ -1,13 +1,14 @@
 """Shared by the studies with neural learners: one pool of cells, each of one or a few training runs in a MinAtar game.
 
 A cell belongs to the pool rather than to a study, so that studies share training runs. Every record has two readings of
-the same training run: "return", the mean of `EVALUATIONS` evaluations over the last part of the run, and "last
-weights", the published protocol.
+the same training run: "return", the mean of several evaluations over the last part of the run, and "last weights", the
+published protocol.
 """
 
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from experiments.studies.game_episodes import (
     game_problem,
     game_study,
 )
-from experiments.studies.minatar.evaluated_training import EvaluatedTraining
+from experiments.studies.minatar.early_curve import EarlyCurve
 from experiments.studies.minatar.network_cost import cpu_hours
 from selectenv.budget import number_of_labels
 from selectenv.datasets.storage import cache_folder
@@ -88,14 +89,14 @@ def network_cell(
         "scale": scale,
         "learner": learner or LEARNER.get(strategy, "iql"),
         "learner_seed": seed,
+        "evaluations": EVALUATIONS,
     }
     if expert != "published":
         options["expert"] = expert
     if random_share != 0.5:
         options["expert_share"] = round(1 - random_share, 10)
     mark = expert_mark(game, {"problem": options})
-    shared = {"variant": scale, "expert": mark, "problem": options, "evaluations": EVALUATIONS}
-    return Cell(POOL, game, strategy, seed, {**shared, **settings})
+    return Cell(POOL, game, strategy, seed, {"variant": scale, "expert": mark, "problem": options, **settings})
 
 
 def open_loop_cells(
@@ -113,33 +114,36 @@ def open_loop_cells(
 def run_network_cell(cell: Cell) -> list[Record]:
     """Choose labels, train and evaluate; checkpoints are kept until the cell is finished."""
     folder = TRAINING / cell.key
-    more = {"warm_start": True} if cell.settings.get("warm") else {}
-    fresh = game_problem(cell, evaluation_seed=FRESH_SEED).evaluator if cell.strategy == "best-of" else None
-    training = EvaluatedTraining(game_problem(cell, **more), folder, cell.settings["evaluations"], fresh)
+    shared = game_problem(cell, **({"warm_start": True} if cell.settings.get("warm") else {}))
+    learner: Any = shared.learner  # a neural one, see `network_cell`
+    task = SelectionProblem(shared.dataset, replace(learner, checkpoints=folder), shared.evaluator)
     if cell.strategy in REFERENCES:
-        records = _run_reference(training)
+        records = _run_reference(task, folder)
     elif cell.strategy == NO_LABELS:
-        records = [_record(training, np.zeros(0, np.int64), percent(0))]
+        records = [_record(task, np.zeros(0, np.int64), percent(0))]
     elif cell.strategy == "best-of":
-        records = _run_best_of(cell, training)
+        records = _run_best_of(cell, task)
     elif "share" in cell.settings:
-        records = _run_open_loop(cell, training)
+        records = _run_open_loop(cell, task)
     else:
-        records = _run_closed_loop(cell, training)
+        records = _run_closed_loop(cell, task)
     shutil.rmtree(folder, ignore_errors=True)
     return records
 
 
-def _run_reference(training: EvaluatedTraining) -> list[Record]:
-    """Evaluate full labels, and record the whole learning curve."""
-    chosen = np.flatnonzero(training.problem.dataset.labelable)
-    readings, curve = training.run(chosen, whole=True)
-    return [_described(training.problem, chosen, "") | readings, *curve]
+def _run_reference(task: SelectionProblem, folder: Path) -> list[Record]:
+    """Evaluate full labels, and record the learning curve; the adapted rule has no early part of it."""
+    early = EarlyCurve(task, folder / "curve.json").points if task.learner.rule != "adapted" else []
+    chosen = np.flatnonzero(task.dataset.labelable)
+    record = _record(task, chosen, "")
+    curve = task.learning_curve(chosen)
+    late = zip(curve.updates.tolist(), record["evaluations"], strict=True)
+    return [record, *early, *({"updates": updates, "curve": value} for updates, value in late)]
 
 
-def _run_open_loop(cell: Cell, training: EvaluatedTraining) -> list[Record]:
+def _run_open_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
     """Play a strategy whose labels do not depend on the network, with one budget."""
-    share, task = cell.settings["share"], training.problem
+    share = cell.settings["share"]
     labels = number_of_labels(share, task.n_states)
     chooser: SelectionProblem = task
     refit: float = labels + 1  # never refit: the labels do not depend on the network
@@ -149,12 +153,11 @@ def _run_open_loop(cell: Cell, training: EvaluatedTraining) -> list[Record]:
     env = RewardSelectionEnv(chooser, labels, labels_per_refit=refit)
     agent.train(env, cell.seed)
     episode = agents.play(env, agent, cell.seed)
-    return [{**_record(training, episode.labels, percent(share)), "cost": episode.cost}]
+    return [{**_record(task, episode.labels, percent(share)), "cost": episode.cost}]
 
 
-def _run_closed_loop(cell: Cell, training: EvaluatedTraining) -> list[Record]:
+def _run_closed_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
     """Play a strategy that uses the learned values of the network, and evaluate it from scratch at every budget."""
-    task = training.problem
     unit = number_of_labels(cell.settings["refit"], task.n_states)
     shares = [share for share in SHARES if share <= cell.settings["reach"]]
     budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
@@ -162,28 +165,30 @@ def _run_closed_loop(cell: Cell, training: EvaluatedTraining) -> list[Record]:
     agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
     agent.train(env, cell.seed)
     chosen = agents.play(env, agent, cell.seed).labels
-    return [_record(training, chosen[:labels], percent(share)) for share, labels in budgets.items()]
+    return [_record(task, chosen[:labels], percent(share)) for share, labels in budgets.items()]
 
 
-def _run_best_of(cell: Cell, training: EvaluatedTraining) -> list[Record]:
+def _run_best_of(cell: Cell, task: SelectionProblem) -> list[Record]:
     """Evaluate sets sampled by visitation; record the best of the first 2, 4, ... and its return on fresh episodes."""
-    share, task = cell.settings["share"], training.problem
+    share = cell.settings["share"]
     env = RewardSelectionEnv(task, number_of_labels(share, task.n_states), labels_per_refit=task.n_states)
     sets = BestOf(**cell.settings["search"]).draw(agents.SearchTask(env, cell.seed))
-    found = [_record(training, chosen, percent(share)) for chosen in sets]
-    records = []
-    for calls in (2**k for k in range(1, len(sets).bit_length()) if 2**k <= len(sets)):
-        best = max(found[:calls], key=lambda record: float(record["return"]))
-        records.append({**best, "cost": calls})
-    return records
+    fresh = game_problem(cell, evaluation_seed=FRESH_SEED).evaluator
+    found = [
+        {
+            **_record(task, chosen, percent(share)),
+            "fresh": float(np.mean(fresh.returns(task.learn(chosen).batch))),
+        }
+        for chosen in sets
+    ]
+    return [
+        {**max(found[:calls], key=lambda record: float(record["return"])), "cost": calls}
+        for calls in (2**k for k in range(1, len(sets).bit_length()))
+    ]
 
 
-def _record(training: EvaluatedTraining, chosen: IntArray, labels: str) -> Record:
+def _record(task: SelectionProblem, chosen: IntArray, labels: str) -> Record:
     """Train from scratch, and return the readings with a description of the label set."""
-    return _described(training.problem, chosen, labels) | training.run(chosen)[0]
-
-
-def _described(task: SelectionProblem, chosen: IntArray, labels: str) -> Record:
     data = task.dataset
     rewards = data.all_rewards
     seen = np.isin(data.state, chosen)
@@ -191,10 +196,14 @@ def _described(task: SelectionProblem, chosen: IntArray, labels: str) -> Record:
     if (data.spec.get("world"), task.learner.rule) == (WITH_TABLE, "uds"):
         table = SelectionProblem(data, make_learner(expectile=TABLE["expectile"]), Evaluator(task.evaluator.engine))
         exact = {"exact": table.score(chosen)}
+    evaluations = task.learning_curve(chosen).returns[0].tolist()
     return {
         **exact,
         "labels": labels,
         "share": len(chosen) / task.n_states,
+        "return": float(np.mean(evaluations)),
+        LAST_WEIGHTS: evaluations[-1],
+        "evaluations": evaluations,
         "size": len(chosen),
         "states": task.n_states,
         "rewarding": int(rewarding_states(data).sum()),

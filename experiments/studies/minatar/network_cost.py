@@ -39,7 +39,7 @@ def cpu_hours(cells: Iterable[Cell]) -> float:
         if options["learner"].startswith("bc"):
             training *= CLONING
         runs = training_runs(cell)
-        total += runs * (training + cell.settings["evaluations"] * PLAYING[world])
+        total += runs * (training + options["evaluations"] * PLAYING[world])
         total += refits(cell) * (
             training * (WARM if cell.settings.get("warm") else 1.0)
             + REFITTING[world] * (5 if options["scale"] == "paper" else 1)

@@ -78,7 +78,7 @@ def test_tables_and_networks_run(kept):
     results = []
     for cell in [cells[0], *tables]:
         options = {key: value for key, value in cell.settings["problem"].items() if key != "scale"}
-        few = {"dataset_size": 2_400, "rollouts": 2} | ({"updates": 3} if cell.study == POOL else {})
+        few = {"dataset_size": 2_400, "rollouts": 2} | ({"updates": 3, "evaluations": 2} if cell.study == POOL else {})
         tiny = replace(cell, settings={**cell.settings, "problem": {**options, **few}})
         results.append(Result(cell, STUDY.run_cell(tiny), 0.1))
     rows = STUDY.rows(results)

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.analysis.game_comparison import number_of_figures
+import agents
+from agents.search.best_of import BestOf
+from experiments.analysis.game_comparison import number_of_figures, published_game
 from experiments.analysis.game_verdicts import NOT_RUN, GameVerdict
 from experiments.analysis.headlines import games_sentence
 from experiments.analysis.tensorboard_log import TensorBoardLog
@@ -28,8 +30,10 @@ from experiments.studies.minatar.network_cells import (
 )
 from experiments.studies.minatar.network_cost import SECONDS, cpu_hours, refits, training_runs
 from experiments.studies.minatar.share_curves import our_shares, published_shares
+from selectenv.budget import number_of_labels
 from selectenv.datasets import minatar_collection as play
-from selectenv.learners import IqlLearner
+from selectenv.env import RewardSelectionEnv
+from selectenv.learners import IqlLearner, training_run
 
 STUDIES = {name: study for name, study in find_studies().items() if study.cpu_hours is not None}
 ALL = {
@@ -49,7 +53,7 @@ def small(cell, updates=3):
         if name in settings:
             tiny = {key: value for key, value in settings[name].items() if key != "scale"}
             settings[name] = {**tiny, "dataset_size": 2_400, "rollouts": 2}
-    settings["problem"]["updates"] = updates
+    settings["problem"] |= {"updates": updates, "evaluations": 2}
     if "search" in settings:
         settings["search"] = {**settings["search"], "max_evaluations": 2}
     return replace(cell, settings=settings)
@@ -172,13 +176,15 @@ def test_cells_of_a_game(game, tmp_path):
         cell = small(network_cell(game, strategy, 0, "fast", **settings))
         records = run_network_cell(cell)
         assert np.isfinite(records[0]["return"])
+        assert len(records[0]["evaluations"]) == 2
         assert records[0]["evaluations"][-1] == records[0]["last weights"]
+        assert records[0]["return"] == pytest.approx(np.mean(records[0]["evaluations"]))
         if strategy == "visitation":
             assert 0 < records[0]["revealed"] <= 1
             assert len(records) == 1
         else:
-            assert records[1]["updates"] == 3
-            assert records[1]["curve"] == records[0]["last weights"]
+            assert records[-1] == {"updates": 3, "curve": records[0]["last weights"]}
+            assert [record["curve"] for record in records[1:]] == records[0]["evaluations"]
     assert list((tmp_path / "training").glob("*")) == []
 
 
@@ -188,7 +194,7 @@ def test_closed_loops_refit_and_are_scored_from_scratch_at_every_budget(monkeypa
     train = IqlLearner.train
 
     def counted(self, *arguments, **options):
-        runs.append(self.watch is not None)
+        runs.append(self)
         return train(self, *arguments, **options)
 
     monkeypatch.setattr(IqlLearner, "train", counted)
@@ -196,22 +202,81 @@ def test_closed_loops_refit_and_are_scored_from_scratch_at_every_budget(monkeypa
     assert [record["labels"] for record in records] == [percent(share) for share in SHARES]
     sizes = [record["size"] for record in records]
     assert sizes == [sizes[0] * k for k in range(1, 7)]
-    evaluated = sum(runs)
-    assert evaluated <= training_runs(cell) == 6
-    assert len(runs) - evaluated <= refits(cell) == 36
+    assert len(runs) <= training_runs(cell) + refits(cell) == 42
     assert all("exact" in record for record in records)
 
 
-def test_a_search_keeps_the_best_of_2_and_4():
+def test_a_search_keeps_the_best_of_2_4_and_8(monkeypatch):
     (cell,) = (c for c in of_pool(STUDIES["minatar-cost"]) if c.strategy == "best-of")
     assert training_runs(cell) == 8
-    few = small(cell)
-    few.settings["search"]["max_evaluations"] = 5
-    records = run_network_cell(few)
-    assert [record["cost"] for record in records] == [2, 4]
-    assert records[1]["return"] >= records[0]["return"]
+    values = iter([1.0, 3.0, 2.0, 2.5, 9.0, 0.0, 4.0, 5.0])
+    monkeypatch.setattr(networks, "_record", lambda task, chosen, labels: {"labels": labels, "return": next(values)})
+    many = small(cell)
+    many.settings["search"]["max_evaluations"] = 8
+    records = run_network_cell(many)
+    assert [(record["cost"], record["return"]) for record in records] == [(2, 3.0), (4, 3.0), (8, 9.0)]
     assert {record["labels"] for record in records} == {"60 %"}
-    assert all(np.isfinite(record["fresh"]) for record in records)
+
+
+def test_a_search_is_judged_on_fresh_episodes():
+    cell = small(network_cell("Asterix", "best-of", 0, "fast", share=0.6, search={"max_evaluations": 2}), updates=20)
+    (record,) = run_network_cell(cell)
+    chosen = game_problem(cell).actions(record["first"])
+    assert len(chosen) == 24
+    other = game_problem(cell, evaluation_seed=1)
+    sets = [other.learn(mask) for mask in drawn_sets(cell)]
+    assert record["fresh"] in [pytest.approx(np.mean(other.evaluator.returns(fit.batch))) for fit in sets]
+
+
+def drawn_sets(cell):
+    """The label sets of best-of, drawn again."""
+    task = game_problem(cell)
+    env = RewardSelectionEnv(task, number_of_labels(0.6, task.n_states), labels_per_refit=task.n_states)
+    return BestOf(**cell.settings["search"]).draw(agents.SearchTask(env, cell.seed))
+
+
+def test_learning_curves_begin_before_the_evaluations_and_resume(tmp_path, monkeypatch):
+    monkeypatch.setattr(training_run, "STRETCH", 2)
+    monkeypatch.setattr(training_run, "CHECKPOINT_EVERY", 4)
+    cell = small(network_cell("Asterix", "full labels", 0, "fast"), updates=20)
+    undisturbed = run_network_cell(cell)
+    assert [record["updates"] for record in undisturbed[1:]] == [2, 4, 6, 8, 10, 12, 16, 20]
+    everything = game_problem(cell).dataset.labelable
+    for point in undisturbed[1:7]:
+        shorter = small(cell, updates=point["updates"])
+        assert game_problem(shorter, evaluations=1).score(everything) == point["curve"]
+    advance, done = training_run.IqlRun.advance, []
+
+    def killed(self, chosen, before):
+        done.append(before)
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        advance(self, chosen, before)
+
+    monkeypatch.setattr(training_run.IqlRun, "advance", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_network_cell(cell)
+    assert len(list((tmp_path / "training" / cell.key).iterdir())) == 2
+    assert run_network_cell(cell) == undisturbed
+    assert done[:5] == [0, 2, 4, 6, 4]  # from the checkpoint after 4 updates
+
+
+def test_without_labels_networks_act_at_random():
+    cell = small(network_cell("Asterix", "no labels", 0, "fast"))
+    (record,) = run_network_cell(cell)
+    assert record["labels"] == "0 %"
+    assert set(record["evaluations"]) == {game_problem(cell).score([])}
+
+
+@pytest.mark.parametrize("strategy", ["full labels", "guided"])
+def test_the_adapted_rule(strategy):
+    more = {**CLOSED, "refit": 0.15, "warm": False} if strategy == "guided" else {}
+    cell = small(network_cell("Breakout", strategy, 0, "fast", learner="iql-adapted", random_share=0.7, **more))
+    records = [record for record in run_network_cell(cell) if "return" in record]
+    assert len(records) == (6 if strategy == "guided" else 1)
+    assert all("exact" not in record for record in records)
+    everything = game_problem(cell).dataset.labelable
+    assert strategy == "guided" or records[0]["return"] == pytest.approx(game_problem(cell).score(everything))
 
 
 def test_strategies_may_choose_with_the_table():
@@ -289,15 +354,9 @@ def test_shares_of_the_full_return():
     results += [Result(cell, [{"labels": "30 %", "return": v}], 0.1) for cell, v in zip(drawn, (2.0, 4.0), strict=True)]
     assert our_shares(results, "fast", "uniform") == [(30.0, pytest.approx(0.3), pytest.approx(0.1))]
     assert our_shares(results, "paper", "uniform") == our_shares(results, "fast", "guided") == []
-    table = networks_table("Asterix")
+    table = published_game("Asterix")
     assert published_shares(table, "guided")[2] == (45.0, pytest.approx(24.00 / 35.16), pytest.approx(0.84 / 35.16))
     assert len(published_shares(table, "es-1000")) == 6
-
-
-def networks_table(game):
-    from experiments.analysis.game_comparison import published_game
-
-    return published_game(game)
 
 
 def test_ranks_are_spearmans():
@@ -340,7 +399,7 @@ def test_results_of_networks_in_tensorboard(tmp_path):
     TensorBoardLog(tmp_path, game_problem).log(Result(cell, run_network_cell(cell), 0.1))
     (folder,) = {path.parent for path in tmp_path.rglob("events.*")}
     log = EventAccumulator(str(folder)).Reload()
-    assert [event.step for event in log.Scalars("return_by_updates")] == [3]
+    assert [event.step for event in log.Scalars("return_by_updates")] == [3, 3]
     assert [event.step for event in log.Scalars("performance")] == [100]
 
 
