@@ -101,7 +101,7 @@ def _add_cell_options(command: argparse.ArgumentParser, study_help: str) -> None
     command.add_argument("study", help=study_help)
     command.add_argument("--seeds", type=int, help="number of seeds of random strategies (default: the study's own)")
     command.add_argument("--solver", default="exact", help="exact (default), or sampled: the published learner")
-    command.add_argument("--scale", help="MinAtar: only this scale, laptop or paper (networks default to laptop)")
+    command.add_argument("--scale", help="MinAtar: only this scale, fast or paper (networks default to fast)")
     _add_only_option(command)
     _add_results_option(command)
 
@@ -133,7 +133,7 @@ def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
         cells = chosen_cells(cells, options.only, must_have=options.study != "all")
     scales = study.scales if options.scale is None else (check_name("scale", options.scale, SCALES),)
     if scales is not None:
-        cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "laptop") in scales]
+        cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "fast") in scales]
     return cells
 
 

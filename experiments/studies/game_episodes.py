@@ -28,7 +28,7 @@ from selectenv.rendering import frames
 from selectenv.worlds import GAME_DEFAULTS
 
 SHARES = (0.15, 0.30, 0.45, 0.60, 0.75, 0.90)
-SCALES = {scale: {"problem": {"scale": scale}} for scale in ("laptop", "paper")}
+SCALES = {scale: {"problem": {"scale": scale}} for scale in ("fast", "paper")}
 DATA = {**SCALES, "paper, tabular expert": {"problem": {"scale": "paper", "expert": "tabular"}}}
 """Variants of the data that strategies are compared on."""
 HEURISTICS = (

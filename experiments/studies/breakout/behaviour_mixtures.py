@@ -21,13 +21,11 @@ def variant(share: float) -> str:
 
 def behaviour_cells(study: str, learner: str, seeds: int) -> list[Cell]:
     """Return one cell per mixture and seed; the paper's scale has at most `PAPER_SEEDS` seeds."""
-    laptop = {variant(p): {"problem": {"learner": learner, "expert_share": p}} for p in EXPERT_SHARES}
-    paper = {
-        f"{name}, paper": {"problem": {**options["problem"], "scale": "paper"}} for name, options in laptop.items()
-    }
+    fast = {variant(p): {"problem": {"learner": learner, "expert_share": p}} for p in EXPERT_SHARES}
+    paper = {f"{name}, paper": {"problem": {**options["problem"], "scale": "paper"}} for name, options in fast.items()}
     return [
         cell
-        for variants, count in ((laptop, seeds), (paper, min(seeds, PAPER_SEEDS)))
+        for variants, count in ((fast, seeds), (paper, min(seeds, PAPER_SEEDS)))
         for cell in game_cells(study, WORLD, count, variants, ["guided"])
     ]
 

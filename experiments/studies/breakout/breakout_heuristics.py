@@ -47,7 +47,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
     """Draw returns against labels, and the images that are labelled first."""
     return {
         **{f"Heuristics in Breakout: {data}": curves_figure(results, data) for data in played(results)},
-        **frames_figure(results, "laptop", HEURISTICS),
+        **frames_figure(results, "fast", HEURISTICS),
     }
 
 

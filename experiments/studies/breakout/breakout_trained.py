@@ -100,7 +100,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
             f"Searches in Breakout, fresh episodes: {data}": curves_figure(results, data, "fresh")
             for data in played(results)
         },
-        **frames_figure(results, "laptop", ("es-1000", "guided", "reduced-brute-force")),
+        **frames_figure(results, "fast", ("es-1000", "guided", "reduced-brute-force")),
     }
 
 

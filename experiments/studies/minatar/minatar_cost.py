@@ -1,6 +1,6 @@
 """What does a search with an evaluator gain in Seaquest, where every evaluator call trains a network?
 
-This reproduces the published figure, with 60 % of the states labelled. The laptop scale has fewer points: an evolution
+This reproduces the published figure, with 60 % of the states labelled. The fast scale has fewer points: an evolution
 strategy with a few evaluations is no better than random, so the search is the best of 2 and of 4 sets drawn by
 visitation, evaluated on episodes that were not used to choose.
 """
@@ -26,7 +26,7 @@ from selectenv.options import SCALES
 
 NAME, WORLD, SHARE = "minatar-cost", "Seaquest", 0.60
 SEARCHES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
-    "laptop": (("best-of", {"max_evaluations": 4}),),
+    "fast": (("best-of", {"max_evaluations": 4}),),
     "paper": (("es-1000", {"iterations": 10, "population": 100}),),
 }
 SEARCH_SEEDS = 1

@@ -50,13 +50,13 @@ LEARNER = {"behaviour cloning": "bc", "greedy cloning": "bc-greedy"}
 REFERENCES = ("full labels", *LEARNER)
 CURVE = 10
 """Number of points of a learning curve."""
-REASON = "another expert; at the laptop's scale a fifth of the data and fewer, larger updates"
+REASON = "another expert; at the fast scale half of the data and fewer, larger updates"
 """Why published results may differ."""
 WITH_TABLE = "Breakout"
 """The game that is also learned by an exact table, for comparison."""
 FEW = (0.15, 0.30, 0.60)
 """Budgets that run first."""
-CLOSED = {"laptop": {"refit": 0.15, "reach": 0.60}, "paper": {"refit": 0.025, "reach": 0.90}}
+CLOSED = {"fast": {"refit": 0.15, "reach": 0.60}, "paper": {"refit": 0.025, "reach": 0.90}}
 """Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states."""
 TRAINING = cache_folder() / "training"
 """Directory of the checkpoints of unfinished cells."""
@@ -232,7 +232,7 @@ def of_game(results: list[Result], game: str) -> list[Result]:
 def network_study(
     name: str, question: str | None, cells: Any, rows: Any, figures: Any, place: int, findings: Any
 ) -> Study:
-    """Return a study over cells of the pool; it runs at the laptop scale by default and states its cost first."""
+    """Return a study over cells of the pool; it runs at the fast scale by default and states its cost first."""
     return game_study(
         name,
         question,
@@ -243,6 +243,6 @@ def network_study(
         figures=figures,
         place=place,
         findings=findings,
-        scales=("laptop",),
+        scales=("fast",),
         cpu_hours=cpu_hours,
     )

@@ -49,7 +49,7 @@ def test_cells_know_the_expert_behind_their_data():
     marks = {
         cell.settings["variant"]: cell.settings["expert"] for cell in STUDIES["breakout-heuristics"].cells(1, "exact")
     }
-    assert marks["laptop"] == marks["paper"] == expert_mark("Breakout") != marks["paper, tabular expert"]
+    assert marks["fast"] == marks["paper"] == expert_mark("Breakout") != marks["paper, tabular expert"]
 
 
 def test_heuristics():
@@ -149,7 +149,7 @@ def test_coverage():
 def test_the_report_shows_games(tmp_path):
     study = STUDIES["breakout-heuristics"]
     cells = [
-        cell for cell in study.cells(1, "exact") if cell.strategy == "uniform" and cell.settings["variant"] == "laptop"
+        cell for cell in study.cells(1, "exact") if cell.strategy == "uniform" and cell.settings["variant"] == "fast"
     ]
     records = [{"labels": "15 %", "share": 0.15, "return": 3.0, "states": 9}]
     with ResultsStore(tmp_path / "r.sqlite") as store, store.writing():
@@ -158,15 +158,15 @@ def test_the_report_shows_games(tmp_path):
     text = (tmp_path / "report.html").read_text()
     assert 'id="breakout-heuristics"' in text
     assert "15 %" in text
-    assert "breakout-heuristics: laptop, mean over budgets: uniform 3.00" in text
+    assert "breakout-heuristics: fast, mean over budgets: uniform 3.00" in text
 
 
 def test_the_command_refuses_what_the_study_has_not(capsys, tmp_path):
     results = ["--results", str(tmp_path / "r.sqlite")]
     assert cli.main(["run", "breakout-heuristics", "--solver", "sampled", *results]) == 1
     assert "has no sampled solver" in capsys.readouterr().err
-    assert cli.main(["run", "breakout-heuristics", "--scale", "laptp", *results]) == 1
-    assert "Did you mean 'laptop'" in capsys.readouterr().err
+    assert cli.main(["run", "breakout-heuristics", "--scale", "fasd", *results]) == 1
+    assert "Did you mean 'fast'" in capsys.readouterr().err
     assert cli.main(["run", "breakout-heuristics", "--only", "Breakot", *results]) == 1
     assert "Did you mean 'Breakout'" in capsys.readouterr().err
 
@@ -176,7 +176,7 @@ def test_a_game_in_tensorboard(tmp_path):
 
     study = STUDIES["breakout-trained"]
     for cell in study.cells(1, "exact"):
-        if cell.strategy == "guided" and cell.settings["variant"] == "laptop" and cell.settings["share"] in (0.15, 0.9):
+        if cell.strategy == "guided" and cell.settings["variant"] == "fast" and cell.settings["share"] in (0.15, 0.9):
             TensorBoardLog(tmp_path, study.problem_of).log(Result(small(cell), study.run_cell(small(cell)), 0.1))
     (folder,) = {path.parent for path in tmp_path.rglob("events.*")}
     log = EventAccumulator(str(folder)).Reload()

@@ -49,8 +49,8 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.setattr(play, "GAMES_AT_ONCE", 4)  # long enough to earn something
 
 
-def laptop(study, seeds=1):
-    return [cell for cell in study.cells(seeds, "exact") if cell.settings["variant"] == "laptop"]
+def fast(study, seeds=1):
+    return [cell for cell in study.cells(seeds, "exact") if cell.settings["variant"] == "fast"]
 
 
 def made_up(cell, value=5.0):
@@ -78,14 +78,14 @@ def test_the_four_studies():
         cells = study.cells(3, "exact")
         assert len({cell.key for cell in cells}) == len(cells)
         assert {cell.study for cell in cells} == {POOL}
-        assert study.scales == ("laptop",)
+        assert study.scales == ("fast",)
         paper = [cell for cell in cells if cell.settings["variant"] == "paper"]
-        assert study.cpu_hours(paper) > 5 * study.cpu_hours(laptop(study, 3)) > 0
+        assert study.cpu_hours(paper) > 5 * study.cpu_hours(fast(study, 3)) > 0
 
 
 def test_studies_share_their_cells():
     heuristics, trained, cost, both = (
-        {cell.key for cell in laptop(STUDIES[name], 3)}
+        {cell.key for cell in fast(STUDIES[name], 3)}
         for name in (
             "minatar-heuristics",
             "minatar-trained",
@@ -93,14 +93,14 @@ def test_studies_share_their_cells():
             "breakout-iql",
         )
     )
-    guided = {cell.key for cell in laptop(STUDIES["minatar-trained"], 3) if cell.strategy == "guided"}
+    guided = {cell.key for cell in fast(STUDIES["minatar-trained"], 3) if cell.strategy == "guided"}
     assert guided <= heuristics & trained
     assert len(cost & heuristics) == 15
     assert both & heuristics
 
 
 def test_the_plan_of_heuristics():
-    cells = laptop(STUDIES["minatar-heuristics"], 3)
+    cells = fast(STUDIES["minatar-heuristics"], 3)
     wanted = {
         (game, strategy, seed, share)
         for game in GAMES
@@ -119,7 +119,7 @@ def test_the_plan_of_heuristics():
 @pytest.mark.parametrize("game", GAMES)
 def test_cells_of_a_game(game, tmp_path):
     for strategy, settings in (("full labels", {}), ("visitation", {"share": 0.3}), ("greedy cloning", {})):
-        cell = small(network_cell(game, strategy, 0, "laptop", **settings))
+        cell = small(network_cell(game, strategy, 0, "fast", **settings))
         records = run_network_cell(cell)
         assert np.isfinite(records[0]["return"])
         if strategy == "visitation":
@@ -133,7 +133,7 @@ def test_cells_of_a_game(game, tmp_path):
 def test_closed_loops_refit_and_are_scored_at_every_budget(monkeypatch):
     runs = []
     monkeypatch.setattr(networks, "OPTIONS", {})
-    cell = small(network_cell("Breakout", "guided", 0, "laptop", **CLOSED["laptop"]))
+    cell = small(network_cell("Breakout", "guided", 0, "fast", **CLOSED["fast"]))
     train = IqlLearner.train
 
     def counted(self, *arguments, **options):
@@ -150,7 +150,7 @@ def test_closed_loops_refit_and_are_scored_at_every_budget(monkeypatch):
 
 
 def test_a_search_counts_its_calls():
-    (cell,) = (c for c in laptop(STUDIES["minatar-cost"]) if c.strategy == "best-of")
+    (cell,) = (c for c in fast(STUDIES["minatar-cost"]) if c.strategy == "best-of")
     assert training_runs(cell) == 4
     few = small(cell)
     few.settings["search"]["max_evaluations"] = 5
@@ -162,7 +162,7 @@ def test_a_search_counts_its_calls():
 
 
 def test_strategies_may_choose_with_the_table():
-    cells = [c for c in laptop(STUDIES["breakout-iql"]) if c.strategy == "terminal-guided"]
+    cells = [c for c in fast(STUDIES["breakout-iql"]) if c.strategy == "terminal-guided"]
     (record,) = run_network_cell(small(cells[0]))
     assert {"exact", "return"} <= record.keys()
 
@@ -173,7 +173,7 @@ def test_an_interrupted_cell_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "STRETCH", 2)
     monkeypatch.setattr(training, "CHECKPOINT_EVERY", 2)
     monkeypatch.setattr(networks, "STRETCH", 2)
-    cell = small(network_cell("Breakout", "full labels", 0, "laptop"), updates=6)
+    cell = small(network_cell("Breakout", "full labels", 0, "fast"), updates=6)
     undisturbed = run_network_cell(cell)
     assert [record["updates"] for record in undisturbed[1:]] == [2, 4, 6]
     advance, done = training.IqlRun.advance, []
@@ -195,7 +195,7 @@ def test_an_interrupted_cell_resumes(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", STUDIES)
 def test_rows_findings_and_figures(name):
     study = STUDIES[name]
-    results = [made_up(cell) for cell in laptop(study, 2)]
+    results = [made_up(cell) for cell in fast(study, 2)]
     rows = study.rows(results)
     assert all(row.ours is not None for row in rows)
     assert study.findings(rows)
@@ -205,13 +205,13 @@ def test_rows_findings_and_figures(name):
 
 def test_published_figures_stand_beside_ours():
     study = STUDIES["minatar-trained"]
-    rows = study.rows([made_up(cell) for cell in laptop(study, 2)])
+    rows = study.rows([made_up(cell) for cell in fast(study, 2)])
     known = {(row.world, row.strategy, row.labels): row.published for row in rows if row.published is not None}
     assert known["Freeway", "reduced-brute-force", ""] == 58.28
     assert known["Asterix", "guided", "45 %"] == 24.00
     assert len(known) == 4 * (1 + 4)
     heuristics = STUDIES["minatar-heuristics"]
-    rows = heuristics.rows([made_up(cell) for cell in laptop(heuristics, 2)])
+    rows = heuristics.rows([made_up(cell) for cell in fast(heuristics, 2)])
     assert {row.strategy for row in rows if row.published is not None} == {"guided"}
     assert "all states labelled" in heuristics.findings(rows)[0]
 
@@ -220,8 +220,8 @@ def test_ranks_are_spearmans():
     assert correlation([1, 2, 3, 4], [10, 20, 25, 90]) == pytest.approx(1)
     assert correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
     assert np.isnan(correlation([1, 1, 1], [3, 2, 1]))
-    cells = [cell for cell in laptop(STUDIES["breakout-iql"]) if "chooser" in cell.settings][:3]
-    names, table, network = pairs([made_up(cell) for cell in cells], "laptop")
+    cells = [cell for cell in fast(STUDIES["breakout-iql"]) if "chooser" in cell.settings][:3]
+    names, table, network = pairs([made_up(cell) for cell in cells], "fast")
     assert len(names) == len(table) == len(network) == 3
 
 
@@ -230,7 +230,7 @@ def test_the_command_says_the_cost_first(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(study_commands, "run_cells", lambda cells, *_, **__: len(cells))
     options = ["run", study.name, "--results", str(tmp_path / "r.sqlite"), "--seeds", "1"]
     assert cli.main(options) == 0
-    cells = laptop(study)
+    cells = fast(study)
     printed = capsys.readouterr().out
     assert f"{len(cells)} of {len(cells)} cells to run, about {study.cpu_hours(cells):.1f} CPU hours" in printed
     assert cli.main([*options, "--scale", "paper", "--only", "Freeway/guided"]) == 0
@@ -250,7 +250,7 @@ def test_all_leaves_out_what_takes_hours(tmp_path, capsys, monkeypatch):
 def test_results_of_networks_in_tensorboard(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    cell = small(network_cell("Breakout", "full labels", 0, "laptop"))
+    cell = small(network_cell("Breakout", "full labels", 0, "fast"))
     TensorBoardLog(tmp_path, game_problem).log(Result(cell, run_network_cell(cell), 0.1))
     (folder,) = {path.parent for path in tmp_path.rglob("events.*")}
     log = EventAccumulator(str(folder)).Reload()
@@ -261,6 +261,6 @@ def test_results_of_networks_in_tensorboard(tmp_path):
 def test_stored_results_stand_in_the_comparison(tmp_path, capsys):
     path = tmp_path / "r.sqlite"
     with ResultsStore(path) as store, store.writing():
-        store.add([made_up(cell) for cell in laptop(STUDIES["minatar-cost"], 3)])
+        store.add([made_up(cell) for cell in fast(STUDIES["minatar-cost"], 3)])
     assert cli.main(["compare", "minatar-cost", "--results", str(path)]) == 0
-    assert "laptop, 8 calls" in capsys.readouterr().out
+    assert "fast, 8 calls" in capsys.readouterr().out
