@@ -98,7 +98,7 @@ def make_env(world: Any = None, *, dataset_seed: int | None = 0, **options: Any)
     if dataset_seed is None:
         return RewardSelectionEnv(FreshData({"world": world, **rest}), **environment)
     problem = make_problem(world, dataset_seed=dataset_seed, **rest)
-    refits = LEARNERS.find(options.get("learner") or row.defaults.learner).laptop_refits
+    refits = LEARNERS.find(options.get("learner") or row.defaults.learner).fast_refits
     if not refit_given and refits is not None and options.get("scale") != "paper":
         labels = number_of_labels(environment.get("budget", EnvironmentOptions.budget), problem.n_states)
         environment["labels_per_refit"] = -(-labels // refits)

@@ -24,8 +24,8 @@ from selectenv.errors import DatasetError, OptionError, PhaseError, UnknownNameE
 
 TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
 DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
-SCALES = {"laptop": 200_000, "paper": 1_000_000}
-"""Transitions of a MinAtar dataset, by name; "paper" is the published size."""
+SCALES = ("fast", "paper")
+"""Sizes of MinAtar data and lengths of training, by name; "paper" is the published one."""
 LARGEST_SIZE = 2**31 - 1
 """Largest number of transitions of a dataset, and of episodes of an evaluation."""
 MIXTURES = ("all", "non-expert")
@@ -56,8 +56,8 @@ class DataOptions:
         dataset_seed: seed of collected data.
         dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds, to that of the scale
             in MinAtar.
-        scale: MinAtar: "laptop" (200,000 transitions, the default) or "paper" (1,000,000). Neural learners are trained
-            with the larger steps and fewer updates of the laptop, or as published.
+        scale: MinAtar: "paper" (1,000,000 transitions, and networks are trained as published) or "fast", the default
+            (fewer transitions and updates, and larger steps).
         expert_share: probability of an expert action in the data; defaults to that of the named dataset.
         mixture: how the other actions are drawn: from "all" of them, or from the "non-expert" ones; defaults to the
             published way of the world.
@@ -215,7 +215,7 @@ class EnvironmentOptions:
         phase: "train" exposes the evaluator at `env.unwrapped.problem`, "test" locks it until the episode has ended.
         initial_ratio: share of all states that is labelled at random at reset, out of the budget.
         labels_per_refit: refit the learner after this many labels (int), or after this share of the states (float);
-            defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the laptop scale to a tenth of the
+            defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the fast scale to a tenth of the
             budget.
         occupancy: "normalised", or "published": how `on_policy_visitation` treats tied actions.
         exploit: which labelled states `predecessors` leads to: the "best" one that has unlabelled predecessors, or all

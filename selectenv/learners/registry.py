@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from selectenv.checks import check_int, shown
+from selectenv.checks import check_instance, check_int, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, OptionTypeError
 from selectenv.extensions import Registry
@@ -21,8 +21,27 @@ from selectenv.options import LearnerOptions, TrainingOptions, names, own_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 TABLE_OPTIONS = ("solver", "unseen", "passes")
-LAPTOP_REFITS = 10
-"""Refits of neural learners per episode, at the laptop scale."""
+FAST_REFITS = 10
+"""Refits of neural learners per episode, at the fast scale."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Size of the data of a game, and hyperparameters of the networks that are trained on them."""
+
+    transitions: int
+    updates: int
+    rate: float
+    target_step: float = 0.005
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_int("transitions", self.transitions)
+        self.settings()
+
+    def settings(self, updates: int | None = None) -> Settings:
+        """Return the hyperparameters of a training run, with another number of updates if one is given."""
+        return Settings(self.updates if updates is None else updates, self.rate, self.target_step)
 
 
 @dataclass(frozen=True)
@@ -31,22 +50,24 @@ class LearnerDefaults:
 
     passes: int = 20
     """Passes of the sampled learner."""
-    updates: int = 125_000
-    """Updates of neural learners."""
-    laptop_updates: int = 10_000
-    """The same at the laptop scale, with larger steps."""
+    paper: Preset = Preset(1_000_000, 125_000, 3e-4)
+    """The published data and training of networks."""
+    fast: Preset = Preset(500_000, 40_000, 1e-3)
+    """The default: less data and fewer, larger steps."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        for name in ("passes", "updates", "laptop_updates"):
-            check_int(name, getattr(self, name))
+        """Check the values."""
+        check_int("passes", self.passes)
+        check_instance("paper", self.paper, Preset)
+        check_instance("fast", self.fast, Preset)
+
+    def preset(self, scale: str | None) -> Preset:
+        """Return the preset of a scale."""
+        return self.paper if scale == "paper" else self.fast
 
     def settings(self, scale: str | None, updates: int | None) -> Settings:
         """Return the hyperparameters of a training run."""
-        preset = Settings(self.laptop_updates)
-        if scale == "paper":
-            preset = Settings(self.updates, rate=3e-4, target_step=0.005)
-        return preset if updates is None else replace(preset, updates=updates)
+        return self.preset(scale).settings(updates)
 
 
 @dataclass(frozen=True)
@@ -59,8 +80,8 @@ class LearnerRow:
     """Names of the learner's own options."""
     uses_scale: bool = False
     """Whether the scale decides how it is trained."""
-    laptop_refits: int | None = None
-    """Refits per episode at the laptop scale; None leaves it to the world."""
+    fast_refits: int | None = None
+    """Refits per episode at the fast scale; None leaves it to the world."""
     check: Callable[[OfflineDataset], object] = bool
     """Raises an error if the learner cannot learn from a dataset."""
     summary: str = ""
@@ -111,7 +132,7 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
             **more,
         )
 
-    return LearnerRow(make, uses_scale=True, laptop_refits=LAPTOP_REFITS, check=images_of)
+    return LearnerRow(make, uses_scale=True, fast_refits=FAST_REFITS, check=images_of)
 
 
 def _foreign(name: str, factory: Any) -> LearnerRow:
@@ -180,7 +201,7 @@ def make_learner(
     Args:
         learner: its name.
         defaults: the defaults of a world; generic ones by default.
-        scale: "laptop" or "paper"; see `DataOptions`.
+        scale: "fast" or "paper"; see `DataOptions`.
         **options: fields of `LearnerOptions` and `TrainingOptions`, and the learner's own options.
 
     Raises:

@@ -34,12 +34,12 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Settings:
-    """Hyperparameters of training; the defaults are those of the "laptop" scale."""
+    """Hyperparameters of training; the defaults are those of the "fast" scale."""
 
-    updates: int = 10_000
+    updates: int = 40_000
     rate: float = 1e-3
     """Learning rate of Adam."""
-    target_step: float = 0.02
+    target_step: float = 0.005
     """Share by which target networks move towards the online networks in one update."""
     expectile: float = 0.7
     batch: int = 256

@@ -9,6 +9,7 @@ import pytest
 
 import agents
 import selectenv
+from selectenv import worlds
 from selectenv.datasets import minatar_collection as play
 from selectenv.datasets.images import Images
 from selectenv.domains.minatar.games import GAMES, MinAtarWorld
@@ -335,7 +336,7 @@ def test_policies_of_networks_need_a_game(data):
         ({"learner": "uds", "learner_runs": 2}, OptionError, "table"),
         ({"learner": "uds", "evaluations": 2}, OptionError, "table"),
         ({"learner": "iql", "evaluations": 0}, OptionError, "evaluations"),
-        ({"learner": "iql", "scale": "lapptop"}, OptionError, "Did you mean 'laptop'"),
+        ({"learner": "iql", "scale": "fats"}, OptionError, "Did you mean 'fast'"),
         ({"learner": "iql", "checkpoints": 3}, OptionError, "must be a path"),
         ({"learner": "iql", "checkpoints": "/proc/nowhere"}, FileError, "cannot be written"),
     ],
@@ -380,12 +381,22 @@ def test_networks_need_images():
 
 
 def test_scales_set_the_training(data):
-    laptop = selectenv.make_problem("Breakout", dataset=data, learner="iql").learner.settings
-    assert laptop == Settings(10_000, 1e-3, 0.02, 0.7, 256)
+    fast = selectenv.make_problem("Breakout", dataset=data, learner="iql").learner.settings
+    assert fast == Settings(40_000, 1e-3, 0.005, 0.7, 256)
     for game, updates in (("Breakout", 125_000), ("Seaquest", 125_000), ("Asterix", 75_000), ("Freeway", 25_000)):
-        assert selectenv.WORLDS[game].defaults.learning.updates == updates
+        learning = selectenv.WORLDS[game].defaults.learning
+        assert learning.settings("paper", None) == Settings(updates, 3e-4, 0.005, 0.7, 256)
+        assert learning.preset("paper").transitions == 1_000_000
+        assert learning.preset(None) == learning.preset("fast") == learning.fast
     paper = selectenv.make_problem("Breakout", dataset=data, learner="iql", scale="paper").learner.settings
     assert paper == Settings(125_000, 3e-4, 0.005, 0.7, 256)
+
+
+def test_scales_set_the_size_of_the_data(monkeypatch):
+    monkeypatch.setattr(worlds, "cached", lambda spec, gather: pytest.fail(str(spec["size"])))
+    for scale, size in ((None, 500_000), ("fast", 500_000), ("paper", 1_000_000)):
+        with pytest.raises(pytest.fail.Exception, match=f"^{size}$"):
+            selectenv.make_problem("Asterix", scale=scale)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -406,7 +417,7 @@ def test_a_whole_episode_in_every_game(game, monkeypatch):
     assert episode.performance == again.performance
 
 
-def test_few_refits_at_the_laptop_scale(data, monkeypatch):
+def test_few_refits_at_the_fast_scale(data, monkeypatch):
     counts = []
     fit = IqlLearner.fit
     monkeypatch.setattr(IqlLearner, "fit", lambda self, *arguments: counts.append(1) or fit(self, *arguments))
