@@ -17,6 +17,7 @@ from selectenv.options import (
     EnvironmentOptions,
     EvaluationOptions,
     LearnerOptions,
+    TrainingOptions,
     names,
     own_options,
     take,
@@ -25,7 +26,7 @@ from selectenv.problem import SelectionProblem
 from selectenv.random_problems import RandomProblems
 from selectenv.worlds import find_data, find_engine, find_row, find_world, own_parameters
 
-PROBLEM_GROUPS = (DataOptions, LearnerOptions, EvaluationOptions)
+PROBLEM_GROUPS = (DataOptions, LearnerOptions, TrainingOptions, EvaluationOptions)
 
 
 def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
@@ -34,8 +35,9 @@ def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
     Args:
         world: a name of `WORLDS`, a world, a Gymnasium environment with a toy-text table, or one with discrete
             observations together with a ``dataset`` of it; None with a ``dataset`` for data without a world.
-        **options: fields of `DataOptions`, `LearnerOptions` and `EvaluationOptions`, and options of the named world,
-            such as Tree's ``depth``, FrozenLake's ``map_name`` or a game's ``actions``, or of a registered learner.
+        **options: fields of `DataOptions`, `LearnerOptions`, `TrainingOptions` and `EvaluationOptions`, and options of
+            the named world, such as Tree's ``depth``, FrozenLake's ``map_name`` or a game's ``actions``, or of a
+            registered learner.
 
     Raises:
         UnknownNameError: a name or an option that does not exist; the message says what was probably meant.
@@ -47,6 +49,7 @@ def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
         take(LearnerOptions, options),
         take(EvaluationOptions, options),
     )
+    training = take(TrainingOptions, options)
     name = row.defaults.learner if learning.learner is None else learning.learner
     learner = LEARNERS.find(name)
     own = own_options(options, [*own_parameters(world), *learner.parameters], names(*PROBLEM_GROUPS))
@@ -56,11 +59,11 @@ def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
     dataset = find_data(place, data, row.defaults)
     learner.check(dataset)
     learning = LearnerOptions(**{**vars(learning), "learner": name})
-    takes = {*own, *names(LearnerOptions)} & {*learner.parameters}
+    takes = {*own, *names(LearnerOptions, TrainingOptions)} & {*learner.parameters}
     theirs = {key: value for key, value in options.items() if key in takes}
     return SelectionProblem(
         dataset,
-        learner.make(learning, row.defaults.learning, data.scale, theirs),
+        learner.make(learning, training, row.defaults.learning, data.scale, theirs),
         Evaluator(find_engine(place, dataset, evaluation, row.defaults), evaluation.discount),
         place.layout,
     )
@@ -95,7 +98,7 @@ def make_env(world: Any = None, *, dataset_seed: int | None = 0, **options: Any)
     if dataset_seed is None:
         return RewardSelectionEnv(FreshData({"world": world, **rest}), **environment)
     problem = make_problem(world, dataset_seed=dataset_seed, **rest)
-    refits = LEARNERS.find(options.get("learner") or row.defaults.learner).laptop_refits
+    refits = LEARNERS.find(options.get("learner") or row.defaults.learner).fast_refits
     if not refit_given and refits is not None and options.get("scale") != "paper":
         labels = number_of_labels(environment.get("budget", EnvironmentOptions.budget), problem.n_states)
         environment["labels_per_refit"] = -(-labels // refits)

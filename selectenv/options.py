@@ -1,4 +1,4 @@
-"""The options of a problem and its environment: four dataclasses with their defaults, checks and documentation.
+"""The options of a problem and its environment: five dataclasses with their defaults, checks and documentation.
 
 `make_problem` and `gym.make` take them as flat keywords; `take` picks those of one group by field name.
 """
@@ -24,8 +24,8 @@ from selectenv.errors import DatasetError, OptionError, PhaseError, UnknownNameE
 
 TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
 DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
-SCALES = {"laptop": 200_000, "paper": 1_000_000}
-"""Transitions of a MinAtar dataset, by name; "paper" is the published size."""
+SCALES = ("fast", "paper")
+"""Sizes of MinAtar data and lengths of training, by name; "paper" is the published one."""
 LARGEST_SIZE = 2**31 - 1
 """Largest number of transitions of a dataset, and of episodes of an evaluation."""
 MIXTURES = ("all", "non-expert")
@@ -56,8 +56,8 @@ class DataOptions:
         dataset_seed: seed of collected data.
         dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds, to that of the scale
             in MinAtar.
-        scale: MinAtar: "laptop" (200,000 transitions, the default) or "paper" (1,000,000). Neural learners are trained
-            with the larger steps and fewer updates of the laptop, or as published.
+        scale: MinAtar: "paper" (1,000,000 transitions, and networks are trained as published) or "fast", the default
+            (fewer transitions and updates, and larger steps).
         expert_share: probability of an expert action in the data; defaults to that of the named dataset.
         mixture: how the other actions are drawn: from "all" of them, or from the "non-expert" ones; defaults to the
             published way of the world.
@@ -119,10 +119,7 @@ class LearnerOptions:
         unseen: tables: the value of an action never taken at a state: "zero", or "exclude" it.
         gamma: discount factor of learning, 0 <= gamma < 1.
         learner_seed: seed of the sampled learner, or of training networks.
-        learner_runs: networks: training runs whose returns are averaged.
         passes: maximum number of passes of the sampled learner; defaults to the world's published number.
-        updates: networks: number of updates of a training run; defaults to that of the world and the scale.
-        checkpoints: networks: directory of checkpoints to resume from.
     """
 
     learner: str | None = None
@@ -131,10 +128,7 @@ class LearnerOptions:
     unseen: str = "zero"
     gamma: float = 0.99
     learner_seed: int = 0
-    learner_runs: int = 1
     passes: int | None = None
-    updates: int | None = None
-    checkpoints: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Check the values that can be checked without the learner."""
@@ -142,16 +136,39 @@ class LearnerOptions:
         check_name("value of `unseen`", self.unseen, UNSEEN)
         _keep(self, "gamma", check_real("gamma", self.gamma, "[0, 1)"))
         _keep(self, "learner_seed", check_int("learner_seed", self.learner_seed, 0))
-        _keep(self, "learner_runs", check_int("learner_runs", self.learner_runs))
         named = isinstance(self.impute, str) and self.impute in MINIMA
         if not named and not (is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD):
             raise OptionError(
                 f'impute must be a number of magnitude {LARGEST_REWARD:g} or less, "min" or "dataset-min", not '
                 f"{shown(self.impute)}"
             )
-        for name in ("passes", "updates"):
-            if getattr(self, name) is not None:
-                _keep(self, name, check_int(name, getattr(self, name)))
+        if self.passes is not None:
+            _keep(self, "passes", check_int("passes", self.passes))
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The training of networks; tables have none of these options.
+
+    Attributes:
+        updates: number of updates of a training run; defaults to that of the world and the scale.
+        learner_runs: training runs whose returns are averaged.
+        evaluations: evaluations of each training run whose returns are averaged, equally spaced over the last 40 % of
+            the updates: ten are at 64, 68, ..., 100 % of them. One, as published, is that of the last weights.
+        checkpoints: directory of checkpoints to resume from.
+    """
+
+    updates: int | None = None
+    learner_runs: int = 1
+    evaluations: int = 1
+    checkpoints: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.updates is not None:
+            _keep(self, "updates", check_int("updates", self.updates))
+        for name in ("learner_runs", "evaluations"):
+            _keep(self, name, check_int(name, getattr(self, name)))
         if self.checkpoints is not None:
             check_path("checkpoints", self.checkpoints)
 
@@ -198,7 +215,7 @@ class EnvironmentOptions:
         phase: "train" exposes the evaluator at `env.unwrapped.problem`, "test" locks it until the episode has ended.
         initial_ratio: share of all states that is labelled at random at reset, out of the budget.
         labels_per_refit: refit the learner after this many labels (int), or after this share of the states (float);
-            defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the laptop scale to a tenth of the
+            defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the fast scale to a tenth of the
             budget.
         occupancy: "normalised", or "published": how `on_policy_visitation` treats tied actions.
         exploit: which labelled states `predecessors` leads to: the "best" one that has unlabelled predecessors, or all
@@ -231,8 +248,8 @@ class EnvironmentOptions:
             check_name("render_mode", self.render_mode, RENDER_MODES)
 
 
-GROUPS = (DataOptions, LearnerOptions, EvaluationOptions, EnvironmentOptions)
-G = TypeVar("G", DataOptions, LearnerOptions, EvaluationOptions, EnvironmentOptions)
+GROUPS = (DataOptions, LearnerOptions, TrainingOptions, EvaluationOptions, EnvironmentOptions)
+G = TypeVar("G", DataOptions, LearnerOptions, TrainingOptions, EvaluationOptions, EnvironmentOptions)
 
 
 def names(*groups: type) -> list[str]:

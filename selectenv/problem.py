@@ -3,7 +3,7 @@
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,17 @@ from selectenv.learners.base import FitResult, as_learner
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 CACHE_SIZE = 4096
+
+
+class LearningCurve(NamedTuple):
+    """Returns of the policies that a learner passes through; their mean is the performance."""
+
+    updates: IntArray
+    """[evaluations] number of updates after which each policy was learned; a single 0 if the learner makes none."""
+    returns: FloatArray
+    """[runs, evaluations]"""
+
+
 Labels = Iterable[int] | BoolArray | IntArray
 
 
@@ -58,6 +69,7 @@ class SelectionProblem:
         if self.oracle and not dataset.has_rewards:
             raise OptionError(f"the learner knows {self.oracle}, and these data have no rewards to know it from")
         self._cache: OrderedDict[bytes, float] = OrderedDict()
+        self._curves: OrderedDict[bytes, LearningCurve] = OrderedDict()
         self._last: tuple[bytes, FitResult] | None = None
 
     def __repr__(self) -> str:
@@ -90,7 +102,7 @@ class SelectionProblem:
             check_instance("calls", calls, Calls)
         evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, calls, locked=self.evaluator.locked)
         other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout, budget_states=self.budget_states)
-        other._cache = self._cache
+        other._cache, other._curves = self._cache, self._curves
         return other
 
     def mask(self, labels: Labels) -> BoolArray:
@@ -135,6 +147,16 @@ class SelectionProblem:
         mask = self.mask(labels) & self.dataset.labelable
         self.evaluator.count(asked=1, computed=self._missing(mask))
         return self._value(mask)
+
+    def learning_curve(self, labels: Labels) -> LearningCurve:
+        """Return the returns behind the performance of the labels, one by one; counts as one evaluator call.
+
+        With ``evaluations=10``, the last column is the return of the last weights, and the mean is the performance.
+        """
+        self._require_performance()
+        mask = self.mask(labels) & self.dataset.labelable
+        self.evaluator.count(asked=1, computed=0 if _key(mask) in self._curves else 1)
+        return self._curve(mask)
 
     def disclose(self, labels: Labels) -> float:
         """Return the performance that an environment pays as a reward; counts as disclosed, not as asked for."""
@@ -225,11 +247,22 @@ class SelectionProblem:
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
-        value = float(np.mean(self.evaluator.returns(self._fit(mask).batch)))
+        value = float(np.mean(self._curve(mask).returns))
         self._cache[key] = value
         if len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
         return value
+
+    def _curve(self, mask: BoolArray) -> LearningCurve:
+        key = _key(mask)
+        curve = self._curves.get(key)
+        if curve is None:
+            fit = self._fit(mask)
+            returns = self.evaluator.returns(fit.batch)
+            curve = self._curves[key] = LearningCurve(fit.updates, returns.reshape(-1, len(fit.updates)))
+            if len(self._curves) > CACHE_SIZE:
+                self._curves.popitem(last=False)
+        return curve
 
 
 def _key(mask: BoolArray) -> bytes:

@@ -31,7 +31,7 @@ from selectenv.domains.tabular.world import TabularWorld
 from selectenv.errors import DatasetError, NoTableWarning, OptionError, OptionTypeError, UnknownNameError, WorldError
 from selectenv.evaluation import EnvironmentReturns, ExactReturns, GameReturns, ReturnEngine, RolloutReturns
 from selectenv.extensions import Registry
-from selectenv.learners.registry import LearnerDefaults
+from selectenv.learners.registry import LearnerDefaults, Preset
 from selectenv.options import DATASETS, EVALUATORS, LARGEST_SIZE, MIXTURES, DataOptions, EvaluationOptions
 
 M = TypeVar("M", bound=Callable[..., Any])
@@ -88,7 +88,7 @@ class WorldFamily:
 
     collection: tabular_collection.Collect | None
     """World and resolved options -> what to collect; None if data must be given."""
-    size: Callable[[DataOptions], int]
+    size: Callable[[DataOptions, LearnerDefaults], int]
     """Number of transitions to collect."""
     engines: Mapping[str, Engine]
     """The engines by the option `evaluator`; none if performance cannot be computed."""
@@ -116,22 +116,28 @@ def _environment_instead(world: DiscreteEnvWorld, data: OfflineDataset, episodes
     return _environment_engine(world, data, episodes, seed)
 
 
+def _published_size(options: DataOptions, learning: LearnerDefaults) -> int:
+    return tabular_collection.size(options)
+
+
+def _size_at_scale(options: DataOptions, learning: LearnerDefaults) -> int:
+    return minatar_collection.size(options, learning.preset(options.scale).transitions)
+
+
 FAMILIES: dict[str, WorldFamily] = {
     "tabular": WorldFamily(
         tabular_collection.collection,
-        tabular_collection.size,
+        _published_size,
         {
             "exact": _table_engine(lambda world, episodes, seed: ExactReturns(world)),
             "rollout": _table_engine(RolloutReturns),
         },
     ),
     "minatar": WorldFamily(
-        minatar_collection.collection, minatar_collection.size, {"exact": _no_exact_engine, "rollout": GameReturns}
+        minatar_collection.collection, _size_at_scale, {"exact": _no_exact_engine, "rollout": GameReturns}
     ),
-    "environment": WorldFamily(
-        None, tabular_collection.size, {"exact": _environment_instead, "rollout": _environment_engine}
-    ),
-    "none": WorldFamily(None, tabular_collection.size, {}),
+    "environment": WorldFamily(None, _published_size, {"exact": _environment_instead, "rollout": _environment_engine}),
+    "none": WorldFamily(None, _published_size, {}),
 }
 """Families by name; `World.family` is the key."""
 
@@ -157,9 +163,6 @@ def row_of(name: str, make: Any, defaults: WorldDefaults = WorldDefaults()) -> W
 
 
 GAME_DEFAULTS = WorldDefaults(evaluator="rollout", rollouts=50, labels_per_refit=0.02)
-NETWORK = replace(GAME_DEFAULTS, learner="iql")
-"""Games in which nearly every state is visited once: a table learns nothing there."""
-
 TABULAR: dict[str, WorldRow] = {
     name: WorldRow(make, WorldDefaults(share, mixture, learning=LearnerDefaults(passes)))
     for name, make, share, mixture, passes in (
@@ -173,13 +176,21 @@ TABULAR: dict[str, WorldRow] = {
 }
 """The six tabular worlds of the paper."""
 GAMES: dict[str, WorldRow] = {
-    name: WorldRow(partial(MinAtarWorld, name), defaults)
-    for name, defaults in (
-        ("Breakout", GAME_DEFAULTS),
-        # Freeway's learning curve is flat after 2,000 updates.
-        ("Freeway", replace(NETWORK, learning=LearnerDefaults(updates=25_000, laptop_updates=3_000))),
-        ("Seaquest", NETWORK),
-        ("Asterix", replace(NETWORK, learning=LearnerDefaults(updates=75_000))),
+    name: WorldRow(
+        partial(MinAtarWorld, name),
+        replace(
+            GAME_DEFAULTS,
+            learner=learner,
+            learning=LearnerDefaults(paper=Preset(1_000_000, updates, 3e-4), fast=fast),
+        ),
+    )
+    for name, learner, updates, fast in (
+        # The learner, the published number of updates, and transitions, updates and learning rate of the fast scale. A
+        # table learns nothing where nearly every state is visited once.
+        ("Breakout", "uds", 125_000, Preset(500_000, 40_000, 1e-3)),
+        ("Freeway", "iql", 25_000, Preset(500_000, 10_000, 1e-3)),
+        ("Seaquest", "iql", 125_000, Preset(500_000, 40_000, 1e-3)),
+        ("Asterix", "iql", 75_000, Preset(500_000, 30_000, 1e-3)),
     )
 }
 """The four MinAtar games of the paper."""
@@ -259,7 +270,7 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
         raise DatasetError("data can be collected only from tabular worlds and MinAtar games: pass `dataset=`")
     resolved = replace(
         options,
-        dataset_size=family.size(options),
+        dataset_size=family.size(options, defaults.learning),
         expert_share=_expert_share(options, defaults),
         mixture=defaults.mixture if options.mixture is None else options.mixture,
     )

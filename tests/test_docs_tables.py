@@ -87,7 +87,7 @@ def game_rows() -> tuple[tuple[str, ...], ...]:
 def check_games(table: Table) -> None:
     assert [row[0] for row in table.rows] == [f"`{selectenv.env_id(name)}`" for name in GAMES]
     for name, (_, _, _, states, _) in list(zip(GAMES, table.rows, strict=True))[: repetitions(1, len(GAMES))]:
-        problem = selectenv.make_problem(name)
+        problem = selectenv.make_problem(name, dataset_size=200_000)
         assert f"{problem.n_states:,}" == states
     for name, (_, actions, channels, _, earned) in zip(GAMES, table.rows, strict=True):
         game = MinAtarWorld(name)

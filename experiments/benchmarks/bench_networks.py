@@ -50,13 +50,13 @@ def bench_networks() -> None:
             times = (f"{ours:.1f}", f"{naive:.1f}", f"{naive / ours:.1f}")
             rows.append((game, *times, f"{products:.1f}", f"{ours / products:.2f}"))
             learning = WORLDS[game].defaults.learning
-            hours.append((game, *_run_time(learning.laptop_updates, ours), *_run_time(learning.updates, ours)))
+            hours.append((game, *_run_time(learning.fast.updates, ours), *_run_time(learning.paper.updates, ours)))
     finally:
         torch.set_num_threads(threads)
     print(f"\nOne update of implicit Q-learning, {Settings().batch} transitions, one thread (ms)\n")
     print(table(("game", "here", "PyTorch", "times faster", "bare products", "of the products"), rows))
     print("\nOne training run\n")
-    print(table(("game", "laptop updates", "takes", "paper updates", "takes"), hours))
+    print(table(("game", "fast updates", "takes", "paper updates", "takes"), hours))
 
 
 def _best_of(times: int, work: Callable[[], object]) -> float:

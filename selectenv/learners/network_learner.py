@@ -4,7 +4,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +23,11 @@ from selectenv.policies import PolicyList, ValuedPolicy
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 KEPT = 16
-"""Label sets whose networks are kept in memory."""
+"""Policies that are kept in memory, and those of the last label set in any case."""
 CHANNELS = 14
 """Maximum number of channels of an image: a patch must fit into 128 bits."""
+Curves = tuple[tuple[ValuedPolicy, ...], ...]
+"""The policies [runs][evaluations] of training runs."""
 _KEEPING, _PREPARING = Lock(), Lock()
 
 
@@ -33,6 +35,22 @@ class NetworkFit(FitResult):
     """The result of a neural learner; values and tables are computed at their first use."""
 
     runs: tuple[ValuedPolicy, ...]
+
+    def __init__(self, policies: Curves, updates: Sequence[int], dataset: OfflineDataset) -> None:
+        """Create a result from the policies [runs][evaluations] after the given numbers of updates [evaluations]."""
+        runs = tuple(curve[-1] for curve in policies)
+        super().__init__(runs[0], runs=runs, dataset=dataset)
+        self._policies, self._updates = policies, np.array(updates, np.int64)
+
+    @property
+    def batch(self) -> PolicyList:
+        """The policies of all evaluations, run by run."""
+        return PolicyList([policy for curve in self._policies for policy in curve])
+
+    @property
+    def updates(self) -> IntArray:
+        """[evaluations] the numbers of updates after which a run is evaluated."""
+        return self._updates
 
     @property
     def q(self) -> FloatArray:
@@ -88,7 +106,7 @@ class NetworkLearner:
     """Directory of checkpoints to resume from; finished runs stay there."""
     watch: Watch | None = None
     """Called as training proceeds."""
-    _kept: OrderedDict[bytes, tuple[ValuedPolicy, ...]] = field(default_factory=OrderedDict, init=False, repr=False)
+    _kept: OrderedDict[bytes, Curves] = field(default_factory=OrderedDict, init=False, repr=False)
     _patches: dict[str, tuple[Images, Patches]] = field(default_factory=dict, init=False, repr=False)
 
     def chunk_size(self, dataset: OfflineDataset) -> int:
@@ -110,16 +128,16 @@ class NetworkLearner:
             digest.update(np.where(known[dataset.state], rewards, np.nan).data)
         key = digest.digest()
         with _KEEPING:
-            runs = self._kept.get(key)
-            if runs is not None:
+            policies = self._kept.get(key)
+            if policies is not None:
                 self._kept.move_to_end(key)
-        if runs is None:
-            runs = tuple(self._policy(dataset, rewards, known, run) for run in range(self.training_runs))
+        if policies is None:
+            policies = tuple(self._policies(dataset, rewards, known, run) for run in range(self.training_runs))
             with _KEEPING:
-                self._kept[key] = runs
-                if len(self._kept) > KEPT:
+                self._kept[key] = policies
+                while len(self._kept) > max(1, KEPT // (self.training_runs * self.settings.evaluations)):
                     self._kept.popitem(last=False)
-        return NetworkFit(runs[0], runs=runs, dataset=dataset)
+        return NetworkFit(policies, self.settings.evaluated_at, dataset)
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> PolicyList:
         """Learn one policy per label set [sets, n], one after the other."""
@@ -130,8 +148,10 @@ class NetworkLearner:
         """Return the labels [n] that can change what is learned."""
 
     @abstractmethod
-    def _policy(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int) -> ValuedPolicy:
-        """Train one run and return its policy."""
+    def _policies(
+        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int
+    ) -> tuple[ValuedPolicy, ...]:
+        """Train one run and return its policies [evaluations]."""
 
     def patches(self, dataset: OfflineDataset) -> Patches:
         """Return the distinct image patches of a dataset; those of the last dataset are kept."""
@@ -145,8 +165,8 @@ class NetworkLearner:
 
     def train(
         self, dataset: OfflineDataset, fresh: Run, pool: IntArray, run: int, *identity: object, labels: bytes = b""
-    ) -> None:
-        """Train fresh networks to the end, resuming from a checkpoint if there is one.
+    ) -> tuple[ValuedPolicy, ...]:
+        """Train fresh networks to the end, resuming from a checkpoint if there is one; return the policies of `train`.
 
         Args:
             dataset: the data.
@@ -162,7 +182,7 @@ class NetworkLearner:
             digest = hashlib.blake2b(json.dumps([*what, *identity]).encode(), digest_size=16)
             digest.update(labels)
             path = self.checkpoints / f"{digest.hexdigest()}.npz"
-        train(fresh, pool, self.settings, self.seed, "learner", run, checkpoint=path, watch=self.watch)
+        return train(fresh, pool, self.settings, self.seed, "learner", run, checkpoint=path, watch=self.watch)
 
 
 def images_of(dataset: OfflineDataset) -> Images:

@@ -53,7 +53,7 @@ def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
             for strategy, _, weights in _runs(1):
                 found.append(Cell(study, RANDOM, strategy, number, {"learner": learner, **weights}))
         for seed in range(min(seeds, GAME_SEEDS)):
-            data = {"variant": learner, "problem": {"scale": "laptop", "learner": learner}, "expert": expert_mark(GAME)}
+            data = {"variant": learner, "problem": {"scale": "fast", "learner": learner}, "expert": expert_mark(GAME)}
             found += [Cell(study, GAME, strategy, seed, data) for strategy in (*HEURISTICS, *GAME_SEARCHES)]
             for strategy, name in (("learned", SHIPPED), ("learned-without-termination", "without-termination-0")):
                 found.append(Cell(study, GAME, strategy, seed, {**data, **_weights(name)}))
