@@ -15,8 +15,8 @@ from selectenv.typing import BoolArray, FloatArray, Int32Array
 
 IMPROVEMENTS = 1000
 """Maximum number of improvements; only rounding, with gamma close to 1, can reach it."""
-EVALUATION_SHARE = 0.01
-"""Residual of the evaluation of a policy, as a share of the largest gain of the improvement before it."""
+EVALUATION_SHARE = 0.001
+"""Error that the evaluation of a policy may have, as a share of the largest gain of the improvement before it."""
 ROUNDING = 1e-14
 """Smallest gain for which a choice is changed, relative to the largest value."""
 
@@ -57,7 +57,8 @@ def improve_choices(
         if best > own + margin:
             choices[s] = best_choice
             largest_gain = max(largest_gain, best - own)
-        values[s] = best
+            own = best
+        values[s] = own
     return largest_gain
 
 
@@ -139,16 +140,18 @@ def iterate_policies(
     room = min(m * int(np.diff(model.first_outcome).max(initial=0)), len(model.next_state))
     system = System(np.empty(m + 1, np.int32), np.empty(room, np.int32), np.empty(room))
     right, x, work = np.empty(m), np.empty(m), np.empty((WORK, m))
-    precise = False
+    error, precise = 0.0, False
     for i in range(IMPROVEMENTS):
         check_stopped()
         size = max(scale, float(np.abs(values[members]).max(initial=0.0)))
-        gain = improve_choices(model, members, label, gamma, impute, ROUNDING * size, i % 2 == 1, values, choices)
+        margin = max(ROUNDING * size, 2 * error)  # a smaller gain may be a loss, and policies could cycle
+        gain = improve_choices(model, members, label, gamma, impute, margin, i % 2 == 1, values, choices)
         if precise and gain == 0.0:
             break
         finished, precise = precise, gain <= max(SWITCH_GAIN * scale, 10 * ROUNDING * size)
+        error = 0.0 if precise else EVALUATION_SHARE * gain
         fill_value_system(model, members, place, label, gamma, impute, choices, values, system, right, x)
-        solve_system(system, right, x, work, 0.0 if precise else EVALUATION_SHARE * gain)
+        solve_system(system, right, x, work, error * (1.0 - gamma))
         values[members] = x
         if finished and precise:  # choices are switched for the sake of rounding only
             break

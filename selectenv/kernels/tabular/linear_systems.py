@@ -78,7 +78,9 @@ def begin_iterations(system: System, right: FloatArray, x: FloatArray, work: Flo
     largest, size = 0.0, 0.0
     for i in range(len(x)):
         residual[i] -= x[i]
-        largest = max(largest, abs(residual[i]))
+        error = abs(residual[i])
+        if not error <= largest:
+            largest = error if error == error else np.inf  # a residual that is not a number counts as infinite
         size = max(size, abs(x[i]))
     work[1] = residual
     work[2] = residual
@@ -145,18 +147,17 @@ def _iterated(system: System, right: FloatArray, x: FloatArray, work: FloatArray
     """Return whether iterations solved the system; if not, ``x`` is meaningless."""
     per_slice = max(1, SLICE_COST // (8 * (1 + int(system.first[-1]) + len(x))))
     left, last = ITERATIONS, np.inf
-    while left > 0:
+    while True:
         check_stopped()
         largest, size = begin_iterations(system, right, x, work)
         floor = PRECISION * size
-        if largest <= max(enough, floor) or 0.5 * last <= largest <= 1e3 * floor:
+        if largest < np.inf and (largest <= max(enough, floor) or 0.5 * last <= largest <= 1e3 * floor):
             return True
+        if left <= 0 or not largest < np.inf:
+            return False
         last, goal, made, wanted = largest, max(enough, floor, REDUCTION * largest), 0, 0
         while left > 0 and largest > goal and made == wanted:
             check_stopped()
             wanted = min(per_slice, left)
             largest, made = iterate(system, x, work, goal, wanted)
             left -= max(made, 1)
-        if not largest < np.inf:
-            return False
-    return False
