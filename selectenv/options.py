@@ -53,8 +53,8 @@ class DataOptions:
     Attributes:
         dataset: "train", "test-0.55", ... "test-0.45"; an `OfflineDataset`, or the file of one.
         dataset_seed: seed of collected data.
-        dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds, to that of the scale
-            in MinAtar.
+        dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds (in Sparse to 20 per
+            state where that is more), to that of the scale in MinAtar.
         scale: MinAtar: "laptop" (200,000 transitions, the default) or "paper" (1,000,000). Neural learners are trained
             with the larger steps and fewer updates of the laptop, or as published.
         expert_share: probability of an expert action in the data; defaults to that of the named dataset.

@@ -1,10 +1,10 @@
-"""Sparse: a random world of any size, in which every action leads to three random states; it serves to measure scaling.
+"""Sparse: a random world of any size in which every action leads to one of three random states.
 
-Every state has four actions. An action pays a reward that is drawn from a standard normal distribution when the world
-is made, and leads to one of three states, which are drawn uniformly from all states; their probabilities are uniform
-on the simplex. One state in fifty (2 %) is terminal: its actions pay as elsewhere and terminate the episode. Episodes
-start in any state with the same probability and are truncated after 100 steps. The same ``n_states`` and
-``world_seed`` make the same world.
+It serves to measure how the cost of a computation grows with the number of states. Every state has four actions. An
+action pays a reward that is drawn once, from a standard normal distribution, and leads to one of three states; these
+are drawn uniformly from all states, and their probabilities uniformly from the simplex. One state in fifty (2 %) is
+terminal: its actions pay like all others and terminate the episode. Episodes start in every state with the same
+probability and are truncated after 100 steps. The same ``n_states`` and ``world_seed`` make the same world.
 """
 
 import numpy as np

@@ -80,7 +80,7 @@ def begin_iterations(system: System, right: FloatArray, x: FloatArray, work: Flo
         residual[i] -= x[i]
         error = abs(residual[i])
         if not error <= largest:
-            largest = error if error == error else np.inf  # a residual that is not a number counts as infinite
+            largest = np.inf if np.isnan(error) else error  # a residual that is not a number counts as infinite
         size = max(size, abs(x[i]))
     work[1] = residual
     work[2] = residual
