@@ -54,8 +54,8 @@ class DataOptions:
     Attributes:
         dataset: "train", "test-0.55", ... "test-0.45"; an `OfflineDataset`, or the file of one.
         dataset_seed: seed of collected data.
-        dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds, to that of the scale
-            in MinAtar.
+        dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds (in Sparse to 20 per
+            state where that is more), to that of the scale in MinAtar.
         scale: MinAtar: "paper" (1,000,000 transitions, and networks are trained as published) or "fast", the default
             (fewer transitions and updates, and larger steps).
         expert_share: probability of an expert action in the data; defaults to that of the named dataset.

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from selectenv.checks import as_array, check_instance, check_int
+from selectenv.checks import as_array, as_ints, check_instance, check_int, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import LabelError, NoEvaluatorError, OptionError
@@ -18,6 +18,8 @@ from selectenv.learners.base import FitResult, as_learner
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 CACHE_SIZE = 4096
+MASK_BYTES = 1 << 26
+"""Memory of label sets that are made at once."""
 
 
 class LearningCurve(NamedTuple):
@@ -182,19 +184,62 @@ class SelectionProblem:
         ):
             got = f"{masks.dtype}{masks.shape}" if isinstance(masks, np.ndarray) else type(masks).__name__
             raise LabelError(f"masks must be a boolean array of shape (sets, {self.n_states}), not {got}")
-        engine = self._require_performance()
-        size = self.learner.chunk_size(self.dataset)
-        if size == 1:
+        self._require_performance()
+        if self.learner.chunk_size(self.dataset) == 1:
             return self._performance_one_by_one(masks & self.dataset.labelable)
-        self.evaluator.count(asked=len(masks), computed=len(masks))
-        out = np.empty(len(masks))
-        labelable, rewards = self.dataset.labelable, self.dataset.all_rewards
+        return self._performances(len(masks), lambda first, last: masks[first:last])
+
+    @property
+    def warm_starts(self) -> bool:
+        """Whether `performance_with` is faster than `performance_many`: in large worlds, with tables solved exactly."""
+        starts = getattr(self.learner, "warm_starts", None)
+        return starts is not None and bool(starts(self.dataset))
+
+    def performance_with(self, labels: Labels, candidates: IntArray) -> FloatArray:
+        """Return the performance of label sets that add one state to the same labels; counts one call per set.
+
+        In large worlds, learning starts from the solution for ``labels``; the returns are those of `performance_many`,
+        up to rounding errors.
+
+        Args:
+            labels: state numbers or a boolean mask [n].
+            candidates: [sets] numbers of the states to add, one to each set.
+
+        Returns:
+            [sets] performances.
+        """
+        mask, n = self.mask(labels), self.n_states
+        states = as_ints("candidates", candidates)
+        if states.ndim != 1 or (states.size and (states.min() < 0 or states.max() >= n)):
+            raise LabelError(f"candidates must be a list of state numbers in 0..{n - 1}, not {shown(candidates)}")
+
+        def masks(first: int, last: int) -> BoolArray:
+            sets = np.repeat(mask[None], last - first, axis=0)
+            sets[np.arange(last - first), states[first:last]] = True
+            return sets
+
+        if self.warm_starts:
+            return self._performances(len(states), masks, mask)
+        step = max(1, MASK_BYTES // n)
+        parts = [self.performance_many(masks(i, min(i + step, len(states)))) for i in range(0, len(states) or 1, step)]
+        return np.concatenate(parts)
+
+    def _performances(
+        self, count: int, masks: Callable[[int, int], BoolArray], similar: BoolArray | None = None
+    ) -> FloatArray:
+        """Return the performance of ``count`` label sets; learning starts from the solution for ``similar`` [n]."""
+        engine, learner = self._require_performance(), cast(Any, self.learner)
+        self.evaluator.count(asked=count, computed=count)
+        out = np.empty(count)
+        data, labelable, rewards = self.dataset, self.dataset.labelable, self.dataset.all_rewards
+        start = () if similar is None else (learner.warm_start(data, rewards, similar & labelable),)
 
         def chunk(first: int, last: int) -> None:
-            policies = self.learner.fit_many(self.dataset, rewards, masks[first:last] & labelable)
+            policies = learner.fit_many(data, rewards, masks(first, last) & labelable, *start)
             out[first:last] = self.evaluator.returns(policies)
 
-        in_chunks(chunk, len(masks), max(size, engine.policies_at_once), parallel=engine.parallel)
+        size = max(learner.chunk_size(data), engine.policies_at_once)
+        in_chunks(chunk, count, size, parallel=engine.parallel)
         return out
 
     def _performance_one_by_one(self, masks: BoolArray) -> FloatArray:

@@ -48,6 +48,8 @@ class WorldDefaults:
     evaluator: str = "exact"
     rollouts: int = 10_000
     """Episodes of the rollout evaluator."""
+    transitions_per_state: int = 0
+    """Tabular worlds: smallest number of transitions per state of data whose size is not given."""
     labels_per_refit: float = 1
     """Labels (int), or share of the states (float), between two refits of the learner."""
     learner: str = "uds"
@@ -59,6 +61,7 @@ class WorldDefaults:
         check_name("mixture", self.mixture, MIXTURES)
         check_name("evaluator", self.evaluator, EVALUATORS)
         check_int("rollouts", self.rollouts, 1, LARGEST_SIZE)
+        check_int("transitions_per_state", self.transitions_per_state, 0, LARGEST_SIZE)
         check_real("labels_per_refit", self.labels_per_refit, "(0, inf)")
         check_instance("learner", self.learner, str)
         check_instance("learning", self.learning, LearnerDefaults)
@@ -175,6 +178,8 @@ TABULAR: dict[str, WorldRow] = {
     )
 }
 """The six tabular worlds of the paper."""
+SCALING: dict[str, WorldRow] = {"Sparse": WorldRow(tabular.sparse, WorldDefaults(transitions_per_state=20))}
+"""Worlds of any size, in which the cost of large worlds is measured."""
 GAMES: dict[str, WorldRow] = {
     name: WorldRow(
         partial(MinAtarWorld, name),
@@ -195,7 +200,7 @@ GAMES: dict[str, WorldRow] = {
 }
 """The four MinAtar games of the paper."""
 WORLDS: Registry[WorldRow] = Registry("world", "selectenv.worlds", row_of)
-for _name, _row in {**TABULAR, **GAMES}.items():
+for _name, _row in {**TABULAR, **SCALING, **GAMES}.items():
     WORLDS.add(_name, _row)
 
 
@@ -268,9 +273,12 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
         return data if isinstance(data, OfflineDataset) else load(_dataset_path(data))
     if family.collection is None:
         raise DatasetError("data can be collected only from tabular worlds and MinAtar games: pass `dataset=`")
+    size = family.size(options, defaults.learning)
+    if options.dataset_size is None and isinstance(world, TabularWorld):
+        size = max(size, defaults.transitions_per_state * world.n_states)
     resolved = replace(
         options,
-        dataset_size=family.size(options, defaults.learning),
+        dataset_size=size,
         expert_share=_expert_share(options, defaults),
         mixture=defaults.mixture if options.mixture is None else options.mixture,
     )

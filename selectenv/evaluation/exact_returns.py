@@ -4,6 +4,8 @@ import numpy as np
 
 from selectenv.checks import check_instance
 from selectenv.domains.tabular.world import TabularWorld, longest_path
+from selectenv.kernels.tabular.model import ELIMINATION_LIMIT
+from selectenv.kernels.tabular.policy_returns import returns_one_by_one
 from selectenv.kernels.tabular.returns import returns_of_blocks
 from selectenv.policies import PolicyBatch, checked_tables
 from selectenv.typing import FloatArray
@@ -22,8 +24,11 @@ class ExactReturns:
 
     def returns(self, policies: PolicyBatch, discount: float) -> FloatArray:
         """Return the expected return of each policy [policies]."""
-        world = self.world
+        world, terms = self.world, (self.world.start, self.world.horizon, discount)
         blocks = np.ascontiguousarray(checked_tables(policies, world.n_states, world.n_actions))
         out = np.empty((blocks.shape[0], blocks.shape[3]))
-        returns_of_blocks(world.model, world.chain, world.start, world.horizon, discount, self._one_sweep, blocks, out)
+        if world.n_states > ELIMINATION_LIMIT and not self._one_sweep:
+            returns_one_by_one(world.model, *terms, blocks, out)
+        else:
+            returns_of_blocks(world.model, world.chain, *terms, self._one_sweep, blocks, out)
         return out.ravel()[: len(policies)]

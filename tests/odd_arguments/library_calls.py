@@ -235,6 +235,12 @@ PROBLEMS = [
         {"masks": lambda: np.ones((2, 7), bool)},
         fixed=PROBLEM,
     ),
+    Call(
+        "problem.performance_with",
+        problem_method("performance_with"),
+        {"labels": lambda: [0, 1], "candidates": lambda: np.array([2, 3])},
+        fixed=PROBLEM,
+    ),
     Call("problem.actions", problem_method("actions"), {"ids": lambda: [0, 1]}, fixed=PROBLEM),
     Call("problem.with_calls", with_calls, {"calls": lambda: None}, fixed=PROBLEM),
     Call("OfflineDataset", offline_dataset, columns()),

@@ -14,7 +14,7 @@ import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.tabular.model import Model
-from selectenv.kernels.tabular.single import in_lanes, learn_one
+from selectenv.kernels.tabular.single import Solution, in_lanes, learn_one, solve_one
 from selectenv.kernels.tabular.solve import LANES, learn_blocks
 from selectenv.learners.base import FitResult, TableFit
 from selectenv.learners.imputed_reward import imputed_reward, imputed_rewards, oracle_of
@@ -59,24 +59,41 @@ class ExactLearner:
         values, q, policy = learn_one(model, known, *rule)
         return TableFit(policy, q, values, dataset)
 
-    def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> TablePolicies:
-        """Learn one policy per label set [sets, n], many at a time."""
+    def warm_starts(self, dataset: OfflineDataset) -> bool:
+        """Return whether `fit_many` is faster if it starts from the solution for a similar label set."""
+        return not in_lanes(dataset.empirical_model(exclude_unseen=self.exclude_unseen))
+
+    def warm_start(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray) -> Solution:
+        """Return the solution for a label set [n], from which `fit_many` may start if `warm_starts` says so."""
+        impute = imputed_reward(self.impute, dataset, rewards, labels)
+        model, (gamma, _, labelled_only, _) = self._model_and_rule(dataset, rewards, impute)
+        return solve_one(model, labels, gamma, impute, labelled_only)
+
+    def fit_many(
+        self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray, start: Solution | None = None
+    ) -> TablePolicies:
+        """Learn one policy per label set [sets, n], many at a time.
+
+        With ``start``, see `warm_start`, results are the same up to rounding errors.
+        """
         imputed = imputed_rewards(self.impute, dataset, rewards, masks)
         distinct = np.unique(imputed)
         if len(distinct) == 1:
-            return self._fit_many(dataset, rewards, masks, float(distinct[0]))
+            return self._fit_many(dataset, rewards, masks, float(distinct[0]), start)
         tables = np.empty((len(masks), dataset.n_states, dataset.n_actions, 1))
         for impute in distinct:
             where = np.flatnonzero(imputed == impute)
-            found = self._fit_many(dataset, rewards, masks[where], float(impute)).blocks
+            found = self._fit_many(dataset, rewards, masks[where], float(impute), start).blocks
             tables[where, ..., 0] = np.moveaxis(found, 3, 1).reshape(-1, *tables.shape[1:3])[: len(where)]
         return TablePolicies(tables, len(masks))
 
-    def _fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray, impute: float) -> TablePolicies:
+    def _fit_many(
+        self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray, impute: float, start: Solution | None
+    ) -> TablePolicies:
         """Learn one policy per label set [sets, n], all with the same imputed reward."""
         model, rule = self._model_and_rule(dataset, rewards, impute)
         if not in_lanes(model):
-            policies = np.stack([learn_one(model, mask, *rule)[2] for mask in masks])[..., None]
+            policies = np.stack([learn_one(model, mask, *rule, start)[2] for mask in masks])[..., None]
             return TablePolicies(policies, len(masks))
         n, actions = dataset.n_states, dataset.n_actions
         blocks = -(-len(masks) // LANES)

@@ -16,7 +16,9 @@ def test_occupancy_agrees_with_a_linear_solve(world, seed, kept):
     policy = np.random.default_rng(seed).dirichlet(np.ones(world.n_actions), world.n_states) * kept
     chain = np.einsum("sa,sat->st", policy, p)
     expected = np.linalg.solve(np.eye(world.n_states) - 0.9 * chain.T, world.start)
-    for limit, in_parts in ((128, False), (0, False), (0, True)):  # by elimination; by pushing mass on, in components
+    n = world.n_states
+    # by elimination; by solving sparse systems, in components or not; by pushing mass on, in components smaller than n
+    for limit, in_parts in ((128, False), (0, False), (0, True), (n - 1, True)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(single, "ELIMINATION_LIMIT", limit)
             model = twins.in_components(world.model) if in_parts else world.model
