@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,6 +39,18 @@ REWARD_MODES = ("final", "marginal")
 PHASES = ("train", "test")
 OCCUPANCIES = ("normalised", "published")
 RENDER_MODES = ("ansi", "rgb_array")
+FEATURES = (
+    "labelled",
+    "visitation",
+    "on_policy_visitation",
+    "value",
+    "predecessors",
+    "termination",
+    "reward",
+    "budget",
+    "reward_scale",
+)
+"""The parts of an observation; the last two have one entry, the others one per state."""
 
 
 def _keep(options: object, name: str, value: float) -> None:
@@ -200,6 +212,8 @@ class EnvironmentOptions:
             defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the laptop scale to a tenth of the
             budget.
         occupancy: "normalised", or "published": how `on_policy_visitation` treats tied actions.
+        features: the parts of the observation, a list of names of `FEATURES`; defaults to all of them. What is not
+            asked for is not computed.
         render_mode: "ansi" or "rgb_array".
     """
 
@@ -209,6 +223,7 @@ class EnvironmentOptions:
     initial_ratio: float = 0.0
     labels_per_refit: float | None = None
     occupancy: str = "normalised"
+    features: Sequence[str] | None = None
     render_mode: str | None = None
 
     def __post_init__(self) -> None:
@@ -221,8 +236,25 @@ class EnvironmentOptions:
             )
         _keep(self, "initial_ratio", check_real("initial_ratio", self.initial_ratio, "[0, 1]"))
         check_name("occupancy", self.occupancy, OCCUPANCIES)
+        if self.features is not None:
+            object.__setattr__(self, "features", _checked_features(self.features))
         if self.render_mode is not None:
             check_name("render_mode", self.render_mode, RENDER_MODES)
+
+
+def _checked_features(features: Any) -> tuple[str, ...]:
+    """Return the names of features in the order of `FEATURES`.
+
+    Raises:
+        OptionError: they are not a list of different names, or there are none.
+        UnknownNameError: there is no such feature.
+    """
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        raise OptionError(f"features must be a list of names, such as ['labelled', 'value'], not {shown(features)}")
+    chosen = [check_name("feature", name, FEATURES) for name in features]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise OptionError(f"features must be different names, and at least one; got {shown(chosen)}")
+    return tuple(name for name in FEATURES if name in chosen)
 
 
 GROUPS = (DataOptions, LearnerOptions, EvaluationOptions, EnvironmentOptions)

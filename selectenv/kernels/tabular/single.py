@@ -12,7 +12,8 @@ from scipy.sparse.linalg import splu
 from selectenv.kernels.tabular.components import SOLVED, UNSOLVED, best_choices, push_visits, solve_components
 from selectenv.kernels.tabular.model import ELIMINATION_LIMIT, Model
 from selectenv.kernels.tabular.occupancy import eliminated_visits
-from selectenv.kernels.tabular.solve import IMPROVEMENTS, greedy, learn_blocks
+from selectenv.kernels.tabular.one_set import learn_set
+from selectenv.kernels.tabular.solve import IMPROVEMENTS, greedy
 from selectenv.kernels.tabular.tolerances import SWITCH_GAIN, fill_scales, fill_ties
 from selectenv.kernels.threads import SLICE_COST, check_stopped
 from selectenv.typing import BoolArray, FloatArray, Int32Array
@@ -24,7 +25,7 @@ MASS_LEFT = 1e-9
 
 
 def in_lanes(model: Model) -> bool:
-    """Return whether `learn_blocks` can solve the model."""
+    """Return whether `learn_blocks` and `learn_set` can solve the model."""
     return model.acyclic or model.n_states <= ELIMINATION_LIMIT
 
 
@@ -36,23 +37,24 @@ def learn_one(
     See `learn_blocks` for the arguments.
     """
     n, actions = behaviour.shape
-    values, q, policy = np.zeros((n, 1)), np.empty((n, actions, 1)), np.empty((n, actions, 1))
     if in_lanes(model):
-        learn_blocks(model, label[None], gamma, impute, labelled_only, behaviour, values[None], q[None], policy[None])
-    else:
-        labels, scale, tie = label[:, None].astype(np.float64), np.empty(1), np.empty(1)
-        fill_scales(model, labels, impute, scale)
-        fill_ties(scale, gamma, tie)
-        enough = 0.1 * float(tie[0]) * (1.0 - gamma)  # a change of c leaves an error of at most c gamma / (1 - gamma)
-        rule, at, result = (label, gamma, impute, labelled_only), np.zeros(2, np.int64), UNSOLVED
-        while result != SOLVED:
-            check_stopped()
-            result = solve_components(model, *rule, enough, SWEEPS, _updates_per_slice(model), at, values[:, 0])
-            if result == UNSOLVED:
-                members = model.order[model.component[at[0]] : model.component[at[0] + 1]]
-                _iterate_policies(model, *rule, SWITCH_GAIN * float(scale[0]), members, values)
-                at[:] = at[0] + 1, 0
-        greedy(model, labels, gamma, impute, labelled_only, tie, behaviour, values, q, policy, np.empty((3, 1)))
+        found = np.empty(n), np.empty((n, actions)), np.empty((n, actions))
+        learn_set(model, label, gamma, impute, labelled_only, behaviour, *found)
+        return found
+    values, q, policy = np.zeros((n, 1)), np.empty((n, actions, 1)), np.empty((n, actions, 1))
+    labels, scale, tie = label[:, None].astype(np.float64), np.empty(1), np.empty(1)
+    fill_scales(model, labels, impute, scale)
+    fill_ties(scale, gamma, tie)
+    enough = 0.1 * float(tie[0]) * (1.0 - gamma)  # a change of c leaves an error of at most c gamma / (1 - gamma)
+    rule, at, result = (label, gamma, impute, labelled_only), np.zeros(2, np.int64), UNSOLVED
+    while result != SOLVED:
+        check_stopped()
+        result = solve_components(model, *rule, enough, SWEEPS, _updates_per_slice(model), at, values[:, 0])
+        if result == UNSOLVED:
+            members = model.order[model.component[at[0]] : model.component[at[0] + 1]]
+            _iterate_policies(model, *rule, SWITCH_GAIN * float(scale[0]), members, values)
+            at[:] = at[0] + 1, 0
+    greedy(model, labels, gamma, impute, labelled_only, tie, behaviour, values, q, policy, np.empty((3, 1)))
     return values[:, 0], q[:, :, 0], policy[:, :, 0]
 
 
