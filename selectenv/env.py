@@ -190,10 +190,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode: give one to gym.make, e.g. render_mode='ansi'")
             return None
-        from selectenv.rendering import selection
-
-        draw = selection.text if self.render_mode == "ansi" else selection.pixels
-        return draw(self.problem, self.labelled_at, self.budget)
+        return drawing(self.problem, self.labelled_at, self.budget, self.render_mode)
 
     @property
     def labels_to_refit(self) -> int:
@@ -285,3 +282,11 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
     def _observation(self) -> Observation:
         """Return fresh arrays: Gymnasium's checkers reject observations that share memory."""
         return {name: array[0].copy() for name, array in self._batch.rows.items()}
+
+
+def drawing(problem: SelectionProblem, labelled_at: IntArray, budget: int, mode: str | None) -> Any:
+    """Return a drawing of the labels, numbered in order, on the world's layout: text or an RGB image."""
+    from selectenv.rendering import selection
+
+    draw = selection.text if mode == "ansi" else selection.pixels
+    return draw(problem, labelled_at, budget)

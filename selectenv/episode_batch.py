@@ -20,7 +20,6 @@ from selectenv.kernels.tabular.episode_steps import (
 )
 from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
 from selectenv.kernels.tabular.tables import (
-    ACTIONS,
     DISCLOSED,
     IMPUTES_MINIMUM,
     LABELLED,
@@ -35,7 +34,7 @@ from selectenv.kernels.tabular.tables import (
     new_episodes,
 )
 from selectenv.kernels.tabular.visits_in_lanes import visit_pattern
-from selectenv.kernels.threads import in_chunks, thread_count
+from selectenv.kernels.threads import in_blocks, thread_count
 from selectenv.observation import LEARNED, Observation, data_features, learned_features
 from selectenv.options import FEATURES
 from selectenv.problem import SelectionProblem
@@ -93,10 +92,12 @@ class EpisodeBatch:
         self._compiled = [is_compiled(problem)] * len(self.problems)
         self._measured = [_measured_inside(problem)] * len(self.problems)
         self._is_compiled, self.measures = self._compiled[0], self._measured[0]
+        self._actions = problem.dataset.n_actions
         for number in range(len(self.problems)):
             self._show(number)
 
     def _find_rows(self) -> None:
+        self._threads = thread_count()
         changing = {name: self.episodes.features[row] for name, row in ROWS.items()}
         totals = {"budget": self.episodes.totals[0], "reward_scale": self.episodes.totals[1]}
         every = {**self._data, **changing, **totals}
@@ -125,6 +126,7 @@ class EpisodeBatch:
         self.tables = put_row(self.tables, number, tables_of(problem))
         self._compiled[number], self._measured[number] = is_compiled(problem), _measured_inside(problem)
         self._is_compiled, self.measures = all(self._compiled), all(self._measured)
+        self._actions = max(one.dataset.n_actions for one in self.problems)
         self._blank = None
         self._show(number)
 
@@ -182,12 +184,12 @@ class EpisodeBatch:
         return fresh, result
 
     def _new_result(self) -> StepResult:
-        width = int(self.tables.places[:, ACTIONS].max())
+        count, actions = self.count, self._actions
         return StepResult(
-            np.empty((2, self.count)),
-            np.empty((4, self.count), bool),
-            np.empty((width, self.count)),
-            np.zeros((width, self.count + 1), bool),
+            np.empty((2, count)),
+            np.empty((4, count), bool),
+            np.empty((actions, count)),
+            np.zeros((actions, count + 1), bool),
         )
 
     def _finish(self, result: StepResult, measure: Measure) -> None:
@@ -238,11 +240,7 @@ class EpisodeBatch:
 
     def _in_blocks(self, work: Callable[[int, int], None]) -> None:
         """Call ``work`` on blocks of episodes, one per thread."""
-        if self.count == 1:
-            work(0, 1)
-        else:
-            fewest = FEWEST_LANES if self._in_lanes else 1
-            in_chunks(work, self.count, max(fewest, -(-self.count // thread_count())))
+        in_blocks(work, self.count, FEWEST_LANES if self._in_lanes else 1, self._threads)
 
 
 def _measured_inside(problem: SelectionProblem) -> bool:

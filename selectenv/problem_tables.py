@@ -78,4 +78,9 @@ def put_row(stack: Tables, row: int, tables: Tables) -> Tables:
         many[row, : one.shape[1]] = one[0]
         return many
 
-    return Tables(*(put(many, one) for many, one in zip(stack, tables, strict=True)))
+    return Tables(
+        put(stack.places, tables.places),
+        put(stack.whole, tables.whole),
+        put(stack.reals, tables.reals),
+        put(stack.marks, tables.marks),
+    )

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from selectenv.kernels.compiled import inlined, kernel
+from selectenv.kernels.compiled import kernel
 from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
 from selectenv.kernels.tabular.tables import (
     ACTIONS,
@@ -16,22 +17,25 @@ from selectenv.kernels.tabular.tables import (
     LABELABLE,
     LABELLED,
     LARGEST,
+    LEFT,
+    MARKS,
     MEAN,
     PERFORMANCE,
+    REALS,
     REWARD,
     REWARD_SCALE,
+    SCALE,
     SINCE_REFIT,
     SPENT,
     STALE,
     UNCOUNTED,
+    VALUE_SCALE,
     Episodes,
     Tables,
     Terms,
-    marks_at,
-    reals_at,
 )
 from selectenv.kernels.tabular.visits_in_lanes import VisitPattern
-from selectenv.typing import BoolArray, FloatArray, IntArray
+from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
 
 
 class StepResult(NamedTuple):
@@ -54,23 +58,37 @@ OVER, WASTED, REFIT, MEASURE = range(4)
 """Rows of `StepResult.marks`."""
 
 
-@inlined
-def label_state(tables: Tables, row: int, episodes: Episodes, at: int, state: int, number: int) -> None:
-    """Label a state that can be labelled, as label ``number`` of its episode, and show what it reveals."""
-    episodes.labelled_at[at, state] = number
-    episodes.open[at, state] = 0
-    episodes.features[LABELLED, at, state] = number / episodes.counts[at, BUDGET]
-    before = episodes.scales[at, REWARD_SCALE]
-    scale = max(before, reals_at(tables, row, LARGEST)[state])
-    episodes.scales[at, REWARD_SCALE] = scale
-    episodes.totals[1, at, 0] = scale / (1.0 + scale)
+@kernel
+def label_state(
+    places: IntArray,
+    reals: FloatArray,
+    row: int,
+    labelled_at: IntArray,
+    open_states: NDArray[np.int8],
+    scales: FloatArray,
+    features: Float32Array,
+    at: int,
+    state: int,
+    number: int,
+    budget: int,
+) -> None:
+    """Label a state that can be labelled, as label ``number`` of its episode, and show what it reveals.
+
+    The arrays are those of `Tables` and `Episodes`, whose tuples would be too slow to take apart once per episode.
+    """
+    labelled_at[at, state] = number
+    open_states[at, state] = 0
+    features[LABELLED, at, state] = number / budget
+    before = scales[at, REWARD_SCALE]
+    scale = max(before, reals[row, places[row, REALS + LARGEST] + state])
+    scales[at, REWARD_SCALE] = scale
     divisor = scale if scale > 0.0 else 1.0
-    mean, out = reals_at(tables, row, MEAN), episodes.features[REWARD, at]
-    if scale == before:
-        out[state] = mean[state] / divisor
-    else:
-        for s in range(len(out)):
-            out[s] = mean[s] / divisor if episodes.labelled_at[at, s] > 0 else 0.0
+    mean = places[row, REALS + MEAN]
+    features[REWARD, at, state] = reals[row, mean + state] / divisor
+    if scale != before:
+        for s in range(labelled_at.shape[1]):
+            if labelled_at[at, s] > 0:
+                features[REWARD, at, s] = reals[row, mean + s] / divisor
 
 
 @kernel
@@ -92,48 +110,61 @@ def begin_episodes(
         initial: [k, most] states to label, out of the budget.
         initial_counts: [k] how many of these.
     """
+    places, _, reals, marks = tables
+    labelled_at, open_states, counts, scales, features, totals = episodes
     for i in range(len(which)):
-        at = which[i]
-        row = at if len(tables.places) > 1 else 0
-        labelable = marks_at(tables, row, LABELABLE)
-        for s in range(len(labelable)):
-            episodes.labelled_at[at, s] = 0
-            episodes.open[at, s] = 1 if labelable[s] else 0
-            episodes.features[LABELLED, at, s] = episodes.features[REWARD, at, s] = 0.0
-        episodes.counts[at, BUDGET] = budgets[i]
-        episodes.counts[at, SPENT] = initial_counts[i]
-        episodes.counts[at, SINCE_REFIT] = episodes.counts[at, STALE] = episodes.counts[at, JUDGED] = 0
-        episodes.scales[at] = 0.0
-        episodes.totals[0, at, 0] = 1.0 - initial_counts[i] / budgets[i]
-        episodes.totals[1, at, 0] = 0.0
-        for j in range(initial_counts[i]):
-            label_state(tables, row, episodes, at, initial[i, j], j + 1)
+        at, budget, labels = which[i], budgets[i], initial_counts[i]
+        row = at if len(places) > 1 else 0
+        labelable = places[row, MARKS + LABELABLE]
+        for s in range(labelled_at.shape[1]):
+            labelled_at[at, s] = 0
+            open_states[at, s] = 1 if marks[row, labelable + s] else 0
+            features[LABELLED, at, s] = features[REWARD, at, s] = 0.0
+        counts[at, BUDGET], counts[at, SPENT] = budget, labels
+        counts[at, SINCE_REFIT] = counts[at, STALE] = counts[at, JUDGED] = 0
+        scales[at, PERFORMANCE] = scales[at, VALUE_SCALE] = scales[at, REWARD_SCALE] = 0.0
+        for j in range(labels):
+            state = initial[i, j]
+            label_state(places, reals, row, labelled_at, open_states, scales, features, at, state, j + 1, budget)
+        totals[LEFT, at, 0] = 1.0 - labels / budget
+        totals[SCALE, at, 0] = scales[at, REWARD_SCALE] / (1.0 + scales[at, REWARD_SCALE])
 
 
-@inlined
-def clear(at: int, result: StepResult) -> None:
-    """Set everything in the column of an episode to 0 or False."""
-    result.numbers[:, at] = 0.0
-    result.marks[:, at] = False
-    result.revealed[:, at] = 0.0
-    result.reveals[:, at] = False
-
-
-@inlined
-def settle(
-    tables: Tables, row: int, episodes: Episodes, terms: Terms, at: int, labels: int, result: StepResult
+@kernel
+def settle_labels(
+    first: int,
+    last: int,
+    tables: Tables,
+    episodes: Episodes,
+    terms: Terms,
+    steps: BoolArray,
+    labels: int,
+    result: StepResult,
 ) -> None:
-    """Find out what so many labels lead to: a refit, the end of the episode, a reward."""
-    counts = episodes.counts[at]
-    counts[SINCE_REFIT] += labels
-    if counts[SINCE_REFIT] >= terms.refit_every:
-        counts[SINCE_REFIT] %= terms.refit_every
-        result.marks[REFIT, at] = counts[STALE] == 1 and (terms.occupied or terms.valued or terms.preceded)
-        counts[STALE] = 0
-    episodes.totals[0, at, 0] = 1.0 - counts[SPENT] / counts[BUDGET]
-    over = counts[SPENT] == counts[BUDGET]
-    result.marks[OVER, at] = over
-    result.marks[MEASURE, at] = (terms.marginal or over) and tables.places[row, HAS_RETURNS] == 1
+    """Find out what so many labels lead to: a refit, the end of the episode, a reward; see `label_states`."""
+    places, counts, scales, totals, marks = (
+        tables.places,
+        episodes.counts,
+        episodes.scales,
+        episodes.totals,
+        result.marks,
+    )
+    learns = terms.occupied or terms.valued or terms.preceded
+    for at in range(first, last):
+        marks[OVER, at] = marks[REFIT, at] = marks[MEASURE, at] = False
+        if not steps[at]:
+            continue
+        since = counts[at, SINCE_REFIT] + labels
+        if since >= terms.refit_every:
+            since %= terms.refit_every
+            marks[REFIT, at] = learns and counts[at, STALE] == 1
+            counts[at, STALE] = 0
+        counts[at, SINCE_REFIT] = since
+        totals[LEFT, at, 0] = 1.0 - counts[at, SPENT] / counts[at, BUDGET]
+        totals[SCALE, at, 0] = scales[at, REWARD_SCALE] / (1.0 + scales[at, REWARD_SCALE])
+        over = counts[at, SPENT] == counts[at, BUDGET]
+        marks[OVER, at] = over
+        marks[MEASURE, at] = (terms.marginal or over) and places[at if len(places) > 1 else 0, HAS_RETURNS] == 1
 
 
 @kernel
@@ -159,37 +190,44 @@ def label_states(
         actions: [episodes] the states to label.
         result: receives everything but the performances and the rewards.
     """
+    places, _, reals, _ = tables
+    labelled_at, open_states, counts, scales, features, _ = episodes
+    numbers, marks, revealed, reveals = result
     for at in range(first, last):
-        clear(at, result)
+        numbers[PAID, at] = numbers[MEASURED, at] = 0.0
+        marks[WASTED, at] = False
+        for action in range(len(revealed)):
+            revealed[action, at], reveals[action, at] = 0.0, False
         if not steps[at]:
             continue
-        row = at if len(tables.places) > 1 else 0
-        state, counts = actions[at], episodes.counts[at]
-        counts[SPENT] += 1
-        if episodes.open[at, state] == 0:
-            result.marks[WASTED, at] = True
-        else:
-            width = tables.places[row, ACTIONS]
-            means = reals_at(tables, row, BY_ACTION)[state * width : (state + 1) * width]
-            for action in range(width):
-                if not np.isnan(means[action]):
-                    result.revealed[action, at] = means[action]
-                    result.reveals[action, at] = result.reveals[action, -1] = True
-            label_state(tables, row, episodes, at, state, counts[SPENT])
-            counts[STALE] = 1
-        settle(tables, row, episodes, terms, at, 1, result)
+        row = at if len(places) > 1 else 0
+        state, spent = actions[at], counts[at, SPENT] + 1
+        counts[at, SPENT] = spent
+        if open_states[at, state] == 0:
+            marks[WASTED, at] = True
+            continue
+        width = places[row, ACTIONS]
+        means = places[row, REALS + BY_ACTION] + state * width
+        for action in range(width):
+            if not np.isnan(reals[row, means + action]):
+                revealed[action, at] = reals[row, means + action]
+                reveals[action, at] = reveals[action, -1] = True
+        budget = counts[at, BUDGET]
+        label_state(places, reals, row, labelled_at, open_states, scales, features, at, state, spent, budget)
+        counts[at, STALE] = 1
+    settle_labels(first, last, tables, episodes, terms, steps, 1, result)
 
 
 @kernel
 def pay_rewards(first: int, last: int, episodes: Episodes, result: StepResult) -> None:
     """Pay the change of the performance where it was measured, and count it."""
+    counts, scales, numbers, marks = episodes.counts, episodes.scales, result.numbers, result.marks
     for at in range(first, last):
-        if result.marks[MEASURE, at]:
-            measured = result.numbers[MEASURED, at]
-            result.numbers[PAID, at] = measured - episodes.scales[at, PERFORMANCE]
-            episodes.scales[at, PERFORMANCE] = measured
-            judged = result.marks[OVER, at] and episodes.counts[at, JUDGED] == 1
-            episodes.counts[at, UNCOUNTED if judged else DISCLOSED] += 1
+        if marks[MEASURE, at]:
+            numbers[PAID, at] = numbers[MEASURED, at] - scales[at, PERFORMANCE]
+            scales[at, PERFORMANCE] = numbers[MEASURED, at]
+            judged = marks[OVER, at] and counts[at, JUDGED] == 1
+            counts[at, UNCOUNTED if judged else DISCLOSED] += 1
 
 
 @kernel
@@ -243,12 +281,15 @@ def label_batch(
         fresh: [k] receives which labels were not wasted.
         result: receives everything but the performance, the reward and what was revealed.
     """
-    clear(0, result)
-    counts = episodes.counts[0]
+    places, _, reals, _ = tables
+    labelled_at, open_states, counts, scales, features, _ = episodes
     for i in range(len(states)):
-        counts[SPENT] += 1
-        fresh[i] = episodes.open[0, states[i]] == 1
+        counts[0, SPENT] += 1
+        fresh[i] = open_states[0, states[i]] == 1
         if fresh[i]:
-            label_state(tables, 0, episodes, 0, states[i], counts[SPENT])
-            counts[STALE] = 1
-    settle(tables, 0, episodes, terms, 0, len(states), result)
+            spent, budget = counts[0, SPENT], counts[0, BUDGET]
+            label_state(places, reals, 0, labelled_at, open_states, scales, features, 0, states[i], spent, budget)
+            counts[0, STALE] = 1
+    result.numbers[:] = 0.0
+    result.marks[:] = False
+    settle_labels(0, 1, tables, episodes, terms, np.ones(1, np.bool_), len(states), result)

@@ -48,82 +48,97 @@ from selectenv.kernels.tabular.tolerances import TIE
 from selectenv.kernels.tabular.visits_in_lanes import VisitPattern, eliminate_in_lanes, short_sum
 from selectenv.typing import BoolArray, Float32Array, FloatArray, Int32Array, IntArray
 
-VISIT_LANES = 32
-"""Policies whose occupancy is computed together: the matrices of so many stay in the cache."""
+VISIT_FLOATS = 1 << 15
+"""Numbers in the matrices of those policies whose occupancy is computed together: so many stay in the cache."""
 
 
-@inlined
-def write_values(values: FloatArray, at: int, episodes: Episodes) -> None:
-    """Write the values [n] of an episode, scaled by the largest magnitude so far."""
-    scale = episodes.scales[at, VALUE_SCALE]
-    for s in range(len(values)):
-        scale = max(scale, abs(values[s]))
-    episodes.scales[at, VALUE_SCALE] = scale
-    divisor = scale if scale > 0.0 else 1.0
-    out = episodes.features[VALUE, at]
-    for s in range(len(values)):
-        out[s] = values[s] / divisor
+@kernel
+def show_values(values: FloatArray, members: IntArray, scales: FloatArray, out: Float32Array) -> None:
+    """Write values [n, lanes], scaled by the largest magnitude so far, for the episodes ``members`` [k].
+
+    Args:
+        values: one lane per episode.
+        members: numbers of the episodes.
+        scales: see `Episodes.scales`.
+        out: [episodes, n] receives the values.
+    """
+    n = len(values)
+    for w in range(len(members)):
+        at = members[w]
+        scale = scales[at, VALUE_SCALE]
+        for s in range(n):
+            scale = max(scale, abs(values[s, w]))
+        scales[at, VALUE_SCALE] = scale
+        divisor = scale if scale > 0.0 else 1.0
+        for s in range(n):
+            out[at, s] = values[s, w] / divisor
 
 
-@inlined
-def write_shares(visits: FloatArray, out: Float32Array) -> None:
-    """Write visits [n], scaled to sum to 1."""
-    total = short_sum(visits)
-    for s in range(len(visits)):
-        out[s] = visits[s] / total
+@kernel
+def show_shares(visits: FloatArray, members: IntArray, out: Float32Array) -> None:
+    """Write visits [n, lanes], scaled to sum to 1, for the episodes ``members`` [lanes]; see `show_values`."""
+    n = len(visits)
+    row = np.empty(n)
+    for w in range(len(members)):
+        for s in range(n):
+            row[s] = visits[s, w]
+        total = short_sum(row)
+        for s in range(n):
+            out[members[w], s] = row[s] / total
 
 
-@inlined
-def write_predecessors(
+@kernel
+def show_predecessors(
     first: Int32Array,
     predecessor: Int32Array,
     count: FloatArray,
     values: FloatArray,
-    labels: BoolArray,
-    spread: FloatArray,
-    chosen: IntArray,
+    masks: BoolArray,
+    members: IntArray,
     out: Float32Array,
 ) -> None:
-    """Write the distribution of `best_predecessors`; ``spread`` [n], which must be 0 and is 0 afterwards, is scratch.
+    """Write the distributions of `best_predecessors` for the episodes ``members`` [k].
 
     Args:
         first: [n + 1] range of predecessors of each state.
         predecessor: the predecessors.
         count: how often each of them led to the state.
-        values: [n] values of the states.
-        labels: [n] which states are labelled.
-        spread: see above.
-        chosen: [n] scratch space.
-        out: [n] receives the distribution.
+        values: [n, lanes] values of the states, one lane per episode.
+        masks: [lanes, n] which states are labelled.
+        members: numbers of the episodes.
+        out: [episodes, n] receives the distributions.
     """
-    labelled = 0
-    for s in range(len(values)):
-        out[s] = 0.0
-        chosen[labelled] = s
-        labelled += 1 if labels[s] else 0
-    best = -np.inf
-    for i in range(labelled):
-        s = chosen[i]
-        if values[s] > best:
-            for k in range(first[s], first[s + 1]):
-                if not labels[predecessor[k]]:
-                    best = values[s]
-                    break
-    total = 0.0
-    for i in range(labelled):
-        s = chosen[i]
-        if abs(values[s] - best) <= TIE:
-            for k in range(first[s], first[s + 1]):
-                if not labels[predecessor[k]]:
-                    spread[predecessor[k]] += count[k]
-                    total += count[k]
-    if total > 0.0:
+    n = len(values)
+    chosen, spread = np.empty(n, np.int64), np.zeros(n)
+    for w in range(len(members)):
+        at = members[w]
+        labelled = 0
+        for s in range(n):
+            out[at, s] = 0.0
+            chosen[labelled] = s
+            labelled += 1 if masks[w, s] else 0
+        best = -np.inf
         for i in range(labelled):
             s = chosen[i]
-            if abs(values[s] - best) <= TIE:
+            if values[s, w] > best:
+                for k in range(first[s], first[s + 1]):
+                    if not masks[w, predecessor[k]]:
+                        best = values[s, w]
+                        break
+        total = 0.0
+        for i in range(labelled):
+            s = chosen[i]
+            if abs(values[s, w] - best) <= TIE:
+                for k in range(first[s], first[s + 1]):
+                    if not masks[w, predecessor[k]]:
+                        spread[predecessor[k]] += count[k]
+                        total += count[k]
+        for i in range(labelled):
+            s = chosen[i]
+            if abs(values[s, w] - best) <= TIE:
                 for k in range(first[s], first[s + 1]):
                     if spread[predecessor[k]] > 0.0:
-                        out[predecessor[k]] = spread[predecessor[k]] / total
+                        out[at, predecessor[k]] = spread[predecessor[k]] / total
                         spread[predecessor[k]] = 0.0
 
 
@@ -166,10 +181,8 @@ def refit_each(
         measured: [episodes] receives the performances.
     """
     n = episodes.labelled_at.shape[1]
-    labels = np.empty(n, np.bool_)
-    chosen = np.empty(n, np.int64)
-    values, visits, spread = np.empty(n), np.empty(n), np.zeros(n)
-    matrix = np.empty((n, n))
+    masks, values, visits = np.empty((1, n), np.bool_), np.empty((n, 1)), np.empty((n, 1))
+    labels, member, matrix = masks[0], np.empty(1, np.int64), np.empty((n, n))
     for at in range(first, last):
         if not (refit[at] or measure[at]):
             continue
@@ -181,7 +194,17 @@ def refit_each(
         q, policy = np.empty((n, actions)), np.empty((n, actions))
         behaviour = reals_at(tables, row, BEHAVIOUR).reshape((n, actions))
         impute = imputed_by(tables, row, labels)
-        learn_set(model_at(tables, row, LEARNED), labels, gamma, impute, labelled_only, behaviour, values, q, policy)
+        learn_set(
+            model_at(tables, row, LEARNED),
+            labels,
+            gamma,
+            impute,
+            labelled_only,
+            behaviour,
+            values.reshape(n),
+            q,
+            policy,
+        )
         if measure[at]:
             measured[at] = return_of_policy(
                 model_at(tables, row, WORLD),
@@ -194,18 +217,18 @@ def refit_each(
             )
         if not refit[at]:
             continue
+        member[0] = at
         if terms.valued:
-            write_values(values, at, episodes)
+            show_values(values, member, episodes.scales, episodes.features[VALUE])
         if terms.preceded:
-            write_predecessors(
+            show_predecessors(
                 whole_at(tables, row, FIRST_PREDECESSOR),
                 whole_at(tables, row, PREDECESSOR),
                 reals_at(tables, row, PREDECESSOR_COUNT),
                 values,
-                labels,
-                spread,
-                chosen,
-                episodes.features[PREDECESSORS, at],
+                masks,
+                member,
+                episodes.features[PREDECESSORS],
             )
         if terms.occupied:
             if terms.published:
@@ -214,9 +237,9 @@ def refit_each(
                         for action in range(actions):
                             policy[s, action] = 1.0 / actions if policy[s, action] > 0.0 else 0.0
             matrix[:] = 0.0
-            visits[:] = reals_at(tables, row, START)
-            eliminate_visits(model_at(tables, row, EMPIRICAL), policy, gamma, matrix, visits)
-            write_shares(visits, episodes.features[ON_POLICY_VISITATION, at])
+            visits[:, 0] = reals_at(tables, row, START)
+            eliminate_visits(model_at(tables, row, EMPIRICAL), policy, gamma, matrix, visits.reshape(n))
+            show_shares(visits, member, episodes.features[ON_POLICY_VISITATION])
 
 
 @kernel
@@ -259,13 +282,14 @@ def occupy_in_lanes(
     episodes: Episodes,
 ) -> None:
     """Write the occupancy of policies [1, n, actions, lanes or more] for the episodes ``members`` [lanes]."""
-    _, n, actions, _ = policies.shape
+    _, n, actions, lanes = policies.shape
     labelled_only = tables.places[0, LABELLED_ONLY] == 1
     empirical, start = model_at(tables, 0, EMPIRICAL), reals_at(tables, 0, START)
-    row = np.empty(n)
-    for first in range(0, len(members), VISIT_LANES):
-        last = min(first + VISIT_LANES, len(members))
-        weights = lanes_of(policies, first, last)
+    entries = pattern.slot[n - 1, n - 1] + 1  # they are numbered row by row
+    width = min(max(VISIT_FLOATS // entries, 16), LANES)
+    for first in range(0, len(members), width):
+        last = min(first + width, len(members))
+        weights = policies if last - first == lanes and not published else lanes_of(policies, first, last)
         if published:
             for s in range(n):
                 for w in range(last - first):
@@ -275,12 +299,9 @@ def occupy_in_lanes(
         visits = np.empty((n, last - first))
         for s in range(n):
             visits[s] = start[s]
-        matrix = np.empty((pattern.slot[n - 1, n - 1] + 1, last - first))  # entries are numbered row by row
+        matrix = np.empty((entries, last - first))
         eliminate_in_lanes(empirical, pattern, weights[0], tables.reals[0, GAMMA], matrix, visits)
-        for w in range(last - first):
-            for s in range(n):
-                row[s] = visits[s, w]
-            write_shares(row, episodes.features[ON_POLICY_VISITATION, members[first + w]])
+        show_shares(visits, members[first:last], episodes.features[ON_POLICY_VISITATION])
 
 
 @inlined
@@ -321,43 +342,36 @@ def refit_in_lanes(
 
     The imputed reward must be the same for all label sets. See `refit_each` for the arguments.
     """
-    n = episodes.labelled_at.shape[1]
+    labelled_at = episodes.labelled_at
+    n = labelled_at.shape[1]
     members = np.empty(last - first, np.int64)
     only_refit, refitted, count = sort_members(first, last, refit, measure, members)
     gamma, impute, actions = tables.reals[0, GAMMA], tables.reals[0, IMPUTED], tables.places[0, ACTIONS]
     labelled_only = tables.places[0, LABELLED_ONLY] == 1
     learned, world, chain = model_at(tables, 0, LEARNED), model_at(tables, 0, WORLD), chain_at(tables, 0)
     behaviour = reals_at(tables, 0, BEHAVIOUR).reshape((n, actions))
-    first_predecessor, predecessor = whole_at(tables, 0, FIRST_PREDECESSOR), whole_at(tables, 0, PREDECESSOR)
-    predecessor_count = reals_at(tables, 0, PREDECESSOR_COUNT)
-    row, spread, chosen = np.empty(n), np.zeros(n), np.empty(n, np.int64)
     for begin in range(0, count, LANES):
         lanes = min(LANES, count - begin)
         block = members[begin : begin + lanes]
         masks = np.empty((lanes, n), np.bool_)
         for w in range(lanes):
             for s in range(n):
-                masks[w, s] = episodes.labelled_at[block[w], s] > 0
-        values, q = np.empty((1, n, lanes)), np.empty((1, n, actions, lanes))
-        policies = np.empty((1, n, actions, lanes))
-        learn_in_lanes(learned, gamma, impute, labelled_only, behaviour, masks, values, q, policies)
+                masks[w, s] = labelled_at[block[w], s] > 0
+        values, policies = np.empty((1, n, lanes)), np.empty((1, n, actions, lanes))
+        learn_in_lanes(learned, gamma, impute, labelled_only, behaviour, masks, values, policies)
         featured = min(max(refitted - begin, 0), lanes)
-        for w in range(featured if terms.valued or terms.preceded else 0):
-            for s in range(n):
-                row[s] = values[0, s, w]
-            if terms.valued:
-                write_values(row, block[w], episodes)
-            if terms.preceded:
-                write_predecessors(
-                    first_predecessor,
-                    predecessor,
-                    predecessor_count,
-                    row,
-                    masks[w],
-                    spread,
-                    chosen,
-                    episodes.features[PREDECESSORS, block[w]],
-                )
+        if terms.valued:
+            show_values(values[0], block[:featured], episodes.scales, episodes.features[VALUE])
+        if terms.preceded:
+            show_predecessors(
+                whole_at(tables, 0, FIRST_PREDECESSOR),
+                whole_at(tables, 0, PREDECESSOR),
+                reals_at(tables, 0, PREDECESSOR_COUNT),
+                values[0],
+                masks,
+                block[:featured],
+                episodes.features[PREDECESSORS],
+            )
         if terms.occupied and featured > 0:
             occupy_in_lanes(tables, pattern, policies, masks, terms.published, block[:featured], episodes)
         unmeasured = min(max(only_refit - begin, 0), lanes)

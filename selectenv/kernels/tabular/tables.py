@@ -134,6 +134,8 @@ PERFORMANCE, VALUE_SCALE, REWARD_SCALE = range(3)
 revealed reward so far."""
 LABELLED, ON_POLICY_VISITATION, VALUE, PREDECESSORS, REWARD = range(5)
 """Rows of `Episodes.features`."""
+LEFT, SCALE = range(2)
+"""Rows of `Episodes.totals`."""
 
 
 class Episodes(NamedTuple):

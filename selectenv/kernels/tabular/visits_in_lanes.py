@@ -26,21 +26,25 @@ class VisitPattern(NamedTuple):
     """[n + 1] range of `right` of each row."""
     right: Int32Array
     """Columns of the entries to the right of the diagonal, row by row."""
+    changes: BoolArray
+    """[n] whether the entry on the diagonal can differ from 1."""
 
 
 def visit_pattern(model: Model) -> VisitPattern:
     """Return the pattern of a model of at most `ELIMINATION_LIMIT` states."""
     n = model.n_states
     assert n <= ELIMINATION_LIMIT
-    touched = np.eye(n, dtype=bool)
+    touched = np.zeros((n, n), bool)
     choice_state = np.repeat(np.arange(n), np.diff(model.first_choice))
     touched[model.next_state, np.repeat(choice_state, np.diff(model.first_outcome))] = True
     for k in range(n):
         rows = k + 1 + np.flatnonzero(touched[k + 1 :, k])
         touched[rows, k + 1 :] |= touched[k, k + 1 :]
+    changes = touched.diagonal().copy()
+    np.fill_diagonal(touched, True)
     slot = np.full((n, n), -1, np.int32)
     slot[touched] = np.arange(touched.sum())
-    return VisitPattern(slot, *_lists(np.tril(touched, -1).T), *_lists(np.triu(touched, 1)))
+    return VisitPattern(slot, *_lists(np.tril(touched, -1).T), *_lists(np.triu(touched, 1)), changes)
 
 
 def _lists(marked: BoolArray) -> tuple[Int32Array, Int32Array]:
@@ -64,44 +68,45 @@ def eliminate_in_lanes(
         visits: start distributions; receives the visits.
     """
     n, lanes = visits.shape
-    slot = pattern.slot
+    slot, first_below, below, first_right, right, changes = pattern
     matrix[:] = 0.0
     for s in range(n):
-        matrix[slot[s, s]][:] = 1.0
+        for w in range(lanes):
+            matrix[slot[s, s], w] = 1.0
     for s in range(n):
         for choice in range(model.first_choice[s], model.first_choice[s + 1]):
-            share = policy[s, model.action[choice]]
+            action = model.action[choice]
             for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
                 p = model.probability[k]
-                entry = matrix[slot[model.next_state[k], s]]
+                entry = slot[model.next_state[k], s]
                 for w in range(lanes):
-                    entry[w] -= gamma * share[w] * p
+                    matrix[entry, w] -= gamma * policy[s, action, w] * p
     for k in range(n):
-        pivot = matrix[slot[k, k]]
-        known = visits[k]
-        for at in range(pattern.first_below[k], pattern.first_below[k + 1]):
-            i = pattern.below[at]
-            factor = matrix[slot[i, k]]
-            visit = visits[i]
-            for w in range(lanes):
-                factor[w] = factor[w] / pivot[w]
-                visit[w] -= factor[w] * known[w]
-            for j in range(pattern.first_right[k], pattern.first_right[k + 1]):
-                upper = matrix[slot[k, pattern.right[j]]]
-                entry = matrix[slot[i, pattern.right[j]]]
+        pivot = slot[k, k]
+        for at in range(first_below[k], first_below[k + 1]):
+            i = below[at]
+            factor = slot[i, k]
+            if changes[k]:
                 for w in range(lanes):
-                    entry[w] -= factor[w] * upper[w]
+                    matrix[factor, w] = matrix[factor, w] / matrix[pivot, w]
+            for w in range(lanes):
+                visits[i, w] -= matrix[factor, w] * visits[k, w]
+            for j in range(first_right[k], first_right[k + 1]):
+                upper = slot[k, right[j]]
+                entry = slot[i, right[j]]
+                for w in range(lanes):
+                    matrix[entry, w] -= matrix[factor, w] * matrix[upper, w]
     for i in range(n):
         k = n - 1 - i
-        visit = visits[k]
-        for j in range(pattern.first_right[k], pattern.first_right[k + 1]):
-            upper = matrix[slot[k, pattern.right[j]]]
-            known = visits[pattern.right[j]]
+        for j in range(first_right[k], first_right[k + 1]):
+            upper = slot[k, right[j]]
+            known = right[j]
             for w in range(lanes):
-                visit[w] -= upper[w] * known[w]
-        pivot = matrix[slot[k, k]]
-        for w in range(lanes):
-            visit[w] = visit[w] / pivot[w]
+                visits[k, w] -= matrix[upper, w] * visits[known, w]
+        if changes[k]:
+            pivot = slot[k, k]
+            for w in range(lanes):
+                visits[k, w] = visits[k, w] / matrix[pivot, w]
 
 
 @inlined
