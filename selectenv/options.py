@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +40,18 @@ PHASES = ("train", "test")
 OCCUPANCIES = ("normalised", "published")
 EXPLOITS = ("best", "pooled")
 RENDER_MODES = ("ansi", "rgb_array")
+FEATURES = (
+    "labelled",
+    "visitation",
+    "on_policy_visitation",
+    "value",
+    "predecessors",
+    "termination",
+    "reward",
+    "budget",
+    "reward_scale",
+)
+"""The parts of an observation; the last two have one entry, the others one per state."""
 
 
 def _keep(options: object, name: str, value: float) -> None:
@@ -220,6 +232,8 @@ class EnvironmentOptions:
         occupancy: "normalised", or "published": how `on_policy_visitation` treats tied actions.
         exploit: which labelled states `predecessors` leads to: the "best" one that has unlabelled predecessors, or all
             near-best ones, "pooled"; defaults to "pooled" for data with images (the games), to "best" elsewhere.
+        features: the parts of the observation, a list of names of `FEATURES`; defaults to all of them. What is not
+            asked for is not computed.
         render_mode: "ansi" or "rgb_array".
     """
 
@@ -230,6 +244,7 @@ class EnvironmentOptions:
     labels_per_refit: float | None = None
     occupancy: str = "normalised"
     exploit: str | None = None
+    features: Sequence[str] | None = None
     render_mode: str | None = None
 
     def __post_init__(self) -> None:
@@ -244,8 +259,25 @@ class EnvironmentOptions:
         check_name("occupancy", self.occupancy, OCCUPANCIES)
         if self.exploit is not None:
             check_name("value of `exploit`", self.exploit, EXPLOITS)
+        if self.features is not None:
+            object.__setattr__(self, "features", _checked_features(self.features))
         if self.render_mode is not None:
             check_name("render_mode", self.render_mode, RENDER_MODES)
+
+
+def _checked_features(features: Any) -> tuple[str, ...]:
+    """Return the names of features in the order of `FEATURES`.
+
+    Raises:
+        OptionError: they are not a list of different names, or there are none.
+        UnknownNameError: there is no such feature.
+    """
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        raise OptionError(f"features must be a list of names, such as ['labelled', 'value'], not {shown(features)}")
+    chosen = [check_name("feature", name, FEATURES) for name in features]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise OptionError(f"features must be different names, and at least one; got {shown(chosen)}")
+    return tuple(name for name in FEATURES if name in chosen)
 
 
 GROUPS = (DataOptions, LearnerOptions, TrainingOptions, EvaluationOptions, EnvironmentOptions)

@@ -72,7 +72,7 @@ class SelectionProblem:
             raise OptionError(f"the learner knows {self.oracle}, and these data have no rewards to know it from")
         self._cache: OrderedDict[bytes, float] = OrderedDict()
         self._curves: OrderedDict[bytes, LearningCurve] = OrderedDict()
-        self._last: tuple[bytes, FitResult] | None = None
+        self._last: list[tuple[bytes, FitResult]] = []
 
     def __repr__(self) -> str:
         """Return one line: the data, the learner and whether there is an evaluator."""
@@ -99,12 +99,12 @@ class SelectionProblem:
         return self.dataset.numbers(ids)
 
     def with_calls(self, calls: Calls | None = None) -> "SelectionProblem":
-        """Return the same problem with call counts and a lock of its own; the cache is shared."""
+        """Return the same problem with call counts and a lock of its own; what is cached is shared."""
         if calls is not None:
             check_instance("calls", calls, Calls)
         evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, calls, locked=self.evaluator.locked)
         other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout, budget_states=self.budget_states)
-        other._cache, other._curves = self._cache, self._curves
+        other._cache, other._curves, other._last = self._cache, self._curves, self._last
         return other
 
     def mask(self, labels: Labels) -> BoolArray:
@@ -166,6 +166,23 @@ class SelectionProblem:
         mask = self.mask(labels) & self.dataset.labelable
         self.evaluator.count(disclosed=1, computed=self._missing(mask))
         return self._value(mask)
+
+    def record(self, labels: BoolArray, value: float, *, scored: bool) -> None:
+        """Count and cache a performance that an environment computed itself; see `disclose` and `score`.
+
+        Args:
+            labels: [n] the labelled states, which all occur in the data.
+            value: their performance.
+            scored: whether it is the score of a judged episode, which is no cost.
+        """
+        key = _key(labels)
+        calls = self.evaluator.counts
+        if scored:
+            calls.uncounted += 1
+        else:
+            calls.disclosed += 1
+            calls.computed += key not in self._cache
+        self._keep(key, value)
 
     def performance_many(self, masks: BoolArray) -> FloatArray:
         """Return the performance of many label sets in one compiled, parallel pass; counts one call per set.
@@ -278,10 +295,12 @@ class SelectionProblem:
 
     def _fit(self, mask: BoolArray) -> FitResult:
         key = _key(mask)
-        last = self._last
-        if last is None or last[0] != key:
-            last = self._last = key, self.learner.fit(self.dataset, self.dataset.all_rewards, mask)
-        return last[1]
+        for known, fit in self._last:
+            if known == key:
+                return fit
+        fit = self.learner.fit(self.dataset, self.dataset.all_rewards, mask)
+        self._last[:] = [(key, fit)]
+        return fit
 
     def _missing(self, mask: BoolArray) -> int:
         """Return 1 if the performance has to be computed, 0 if it is cached."""
@@ -293,10 +312,15 @@ class SelectionProblem:
             self._cache.move_to_end(key)
             return self._cache[key]
         value = float(np.mean(self._curve(mask).returns))
+        self._keep(key, value)
+        return value
+
+    def _keep(self, key: bytes, value: float) -> None:
+        """Put a performance at the end of the cache, and drop the one that was not asked for longest."""
         self._cache[key] = value
+        self._cache.move_to_end(key)
         if len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
-        return value
 
     def _curve(self, mask: BoolArray) -> LearningCurve:
         key = _key(mask)

@@ -13,7 +13,7 @@ from selectenv.kernels.tabular.components import SOLVED, UNSOLVED, greedy_one, p
 from selectenv.kernels.tabular.large_components import iterate_policies, solve_visits
 from selectenv.kernels.tabular.model import ELIMINATION_LIMIT, Model
 from selectenv.kernels.tabular.occupancy import eliminated_visits
-from selectenv.kernels.tabular.solve import learn_blocks
+from selectenv.kernels.tabular.one_set import learn_set
 from selectenv.kernels.tabular.tolerances import fill_scales, fill_ties
 from selectenv.kernels.threads import SLICE_COST, check_stopped
 from selectenv.typing import BoolArray, FloatArray, Int32Array
@@ -34,7 +34,7 @@ class Solution(NamedTuple):
 
 
 def in_lanes(model: Model) -> bool:
-    """Return whether `learn_blocks` can solve the model."""
+    """Return whether `learn_blocks` and `learn_set` can solve the model."""
     return model.acyclic or model.n_states <= ELIMINATION_LIMIT
 
 
@@ -54,9 +54,8 @@ def learn_one(
     n, actions = behaviour.shape
     q, policy = np.empty((n, actions)), np.empty((n, actions))
     if in_lanes(model):
-        values = np.zeros(n)
-        lanes = (array[None, ..., None] for array in (values, q, policy))  # one block of one lane
-        learn_blocks(model, label[None], gamma, impute, labelled_only, behaviour, *lanes)
+        values = np.empty(n)
+        learn_set(model, label, gamma, impute, labelled_only, behaviour, values, q, policy)
     else:
         values = solve_one(model, label, gamma, impute, labelled_only, guess).values
         _, tie = _scale_and_tie(model, label, gamma, impute)

@@ -102,9 +102,17 @@ class ExactLearner:
         learn_blocks(model, masks, *rule, np.empty((1, n, lanes)), np.empty((1, n, actions, lanes)), policies)
         return TablePolicies(policies, len(masks))
 
+    def model(self, dataset: OfflineDataset, rewards: FloatArray, impute: float) -> Model:
+        """Return the empirical model that is solved, with ``impute`` as the reward of actions without a known one."""
+        return dataset.empirical_model(rewards, exclude_unseen=self.exclude_unseen, unknown=impute)
+
     def _model_and_rule(
         self, dataset: OfflineDataset, rewards: FloatArray, impute: float
     ) -> tuple[Model, tuple[float, float, bool, FloatArray]]:
         """Return the empirical model, and the arguments of the solvers that describe the rule."""
-        model = dataset.empirical_model(rewards, exclude_unseen=self.exclude_unseen, unknown=impute)
-        return model, (self.gamma, impute, self.rule == "adapted", dataset.action_frequencies)
+        return self.model(dataset, rewards, impute), (
+            self.gamma,
+            impute,
+            self.rule == "adapted",
+            dataset.action_frequencies,
+        )
