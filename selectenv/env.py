@@ -45,6 +45,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         """See the class."""
         self._terms = terms = EpisodeTerms(problem, budget, options)
         self.options, self.marginal = terms.options, terms.marginal
+        self.source = terms.source
+        """The function that makes the problem of every episode, if there is one."""
         self.render_mode = self.options.render_mode
         self.calls = Calls()
         self.problem = self._own(terms.first)
@@ -78,8 +80,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         chosen = {} if options is None else check_instance("options", options, dict)
         own_options(chosen, (), RESET_OPTIONS)
         super().reset(seed=seed)
-        if self._terms.source is not None:
-            problem = self._terms.source(self.np_random)
+        if self.source is not None:
+            problem = self.source(self.np_random)
             self._terms.check_problem(problem)
             self.problem = self._own(problem)
             self._batch.adopt(0, self.problem)
@@ -151,7 +153,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
     def twin(self) -> "RewardSelectionEnv":
         """Return another environment of the same problem and options, with call counts of its own."""
-        return RewardSelectionEnv(self._terms.source or self.problem, **vars(self.options))
+        return RewardSelectionEnv(self.source or self.problem, **vars(self.options))
 
     def view(self) -> SelectionView:
         """Return what a strategy may know in the running episode; it is updated as states are labelled.

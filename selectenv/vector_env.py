@@ -170,7 +170,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method, or get an attribute, of each environment; see `VectorMember`."""
-        found = [getattr(member, check_instance("name", name, str)) for member in self._own_members()]
+        found = [getattr(member, check_instance("name", name, str)) for member in self.members]
         return tuple(one(*args, **kwargs) if callable(one) else one for one in found)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -183,8 +183,15 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
             values = [values] * self.num_envs
         if len(values) != self.num_envs:
             raise OptionError(f"there are {self.num_envs} environments and {len(values)} values of {name}")
-        for member, value in zip(self._own_members(), values, strict=True):
+        for member, value in zip(self.members, values, strict=True):
             setattr(member, name, value)
+
+    @property
+    def members(self) -> tuple[VectorMember, ...]:
+        """The environments, one by one."""
+        if not self._members:
+            self._members = tuple(VectorMember(self, number) for number in range(self.num_envs))
+        return self._members
 
     @property
     def calls(self) -> tuple[Calls, ...]:
@@ -397,8 +404,3 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
             rng.permutation(labelable)
         self._undrawn[number] = 0
         return rng
-
-    def _own_members(self) -> tuple[VectorMember, ...]:
-        if not self._members:
-            self._members = tuple(VectorMember(self, number) for number in range(self.num_envs))
-        return self._members
