@@ -138,7 +138,9 @@ def draw(found: list[Scaling], path: Path) -> None:
     axes.plot(
         sizes, [found[0].performance * n / sizes[0] for n in sizes], color="#808080", ls="--", label="linear in n"
     )
-    axes.plot(list(LIMITS), list(LIMITS.values()), color="black", ls="", marker="_", ms=16, mew=2, label="limit")
+    axes.plot(
+        list(LIMITS), list(LIMITS.values()), color="black", ls="", marker="_", ms=16, mew=2, label="limit of a call"
+    )
     axes.set(xscale="log", yscale="log", xlabel="states", ylabel="CPU seconds", title="Sparse: time against size")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)

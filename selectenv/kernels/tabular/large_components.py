@@ -9,12 +9,11 @@ import numpy as np
 from selectenv.kernels.compiled import kernel
 from selectenv.kernels.tabular.linear_systems import WORK, System, solve_system
 from selectenv.kernels.tabular.model import Model
+from selectenv.kernels.tabular.solve import IMPROVEMENTS
 from selectenv.kernels.tabular.tolerances import SWITCH_GAIN
 from selectenv.kernels.threads import check_stopped
 from selectenv.typing import BoolArray, FloatArray, Int32Array
 
-IMPROVEMENTS = 1000
-"""Maximum number of improvements; only rounding, with gamma close to 1, can reach it."""
 EVALUATION_SHARE = 0.001
 """Error that the evaluation of a policy may have, as a share of the largest gain of the improvement before it."""
 ROUNDING = 1e-14
@@ -33,7 +32,7 @@ def improve_choices(
     values: FloatArray,
     choices: Int32Array,
 ) -> float:
-    """Switch ``choices`` [n] of the members to better ones and raise ``values`` [n] to the best, one after the other.
+    """Switch ``choices`` [n] of the members to better ones and update their ``values`` [n], one state after the other.
 
     Returns:
         The largest gain, which exceeds ``margin``, or 0 if no choice was switched.
