@@ -146,6 +146,12 @@ def test_cells_know_their_data():
     usual = network_cell("Breakout", "full labels", 0, "paper")
     assert "expert_share" not in usual.settings["problem"]
     assert network_cell("Breakout", "full labels", 0, "paper", random_share=0.5).key == usual.key != other.key
+    assert usual.settings["preset"] == {
+        "transitions": 1_000_000,
+        "updates": 125_000,
+        "rate": 3e-4,
+        "target_step": 0.005,
+    }
     tabular = network_cell("Breakout", "full labels", 0, "paper", expert="tabular")
     assert tabular.settings["expert"] != usual.settings["expert"]
 
