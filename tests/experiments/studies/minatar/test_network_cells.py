@@ -104,6 +104,7 @@ def test_full_labels_run_first_and_seed_by_seed():
     assert GAMES == ("Breakout", "Asterix", "Seaquest", "Freeway")
     assert {cell.settings["problem"]["learner"] for cell in cells} == {"iql", "bc", "bc-greedy"}
     assert all(cell.settings["problem"]["scale"] == "paper" for cell in cells)
+    assert all(cell.settings["problem"]["learner_seed"] == cell.seed for cell in cells)
 
 
 def test_the_plan_of_heuristics():
@@ -248,6 +249,8 @@ def test_learning_curves_begin_before_the_evaluations_and_resume(tmp_path, monke
     undisturbed = run_network_cell(cell)
     assert [record["updates"] for record in undisturbed[1:]] == [2, 4, 6, 8, 10, 12, 16, 20]
     everything = game_problem(cell).dataset.labelable
+    last = game_problem(cell, evaluations=1).score(everything)
+    assert undisturbed[0]["evaluations"][0] != undisturbed[0]["last weights"] == last
     for point in undisturbed[1:7]:
         shorter = small(cell, updates=point["updates"])
         assert game_problem(shorter, evaluations=1).score(everything) == point["curve"]
