@@ -7,7 +7,7 @@ published protocol.
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from selectenv.evaluation import Evaluator
 from selectenv.learners import make_learner
 from selectenv.problem import SelectionProblem
 from selectenv.typing import IntArray
+from selectenv.worlds import WORLDS
 
 POOL = "minatar-networks"
 SEEDS = 3
@@ -73,7 +74,7 @@ def network_cell(
     random_share: float = 0.5,
     **settings: Any,
 ) -> Cell:
-    """Return a cell of the pool.
+    """Return a cell of the pool; another expert, or another preset of the scale, gives another cell.
 
     Args:
         game: the world.
@@ -95,8 +96,13 @@ def network_cell(
         options["expert"] = expert
     if random_share != 0.5:
         options["expert_share"] = round(1 - random_share, 10)
-    mark = expert_mark(game, {"problem": options})
-    return Cell(POOL, game, strategy, seed, {"variant": scale, "expert": mark, "problem": options, **settings})
+    shared = {
+        "variant": scale,
+        "expert": expert_mark(game, {"problem": options}),
+        "preset": asdict(WORLDS[game].defaults.learning.preset(scale)),
+        "problem": options,
+    }
+    return Cell(POOL, game, strategy, seed, {**shared, **settings})
 
 
 def open_loop_cells(

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from experiments.engine.cell import Cell
-from selectenv.worlds import WORLDS
 
 SECONDS = {"Breakout": 0.0025, "Freeway": 0.0150, "Seaquest": 0.0070, "Asterix": 0.0050}
 """Seconds per update on one core; measured by `python -m experiments.benchmarks.bench --networks`."""
@@ -35,13 +34,13 @@ def cpu_hours(cells: Iterable[Cell]) -> float:
     for cell in cells:
         options = cell.settings["problem"]
         world = cell.world
-        training = WORLDS[world].defaults.learning.settings(options["scale"], None).updates * SECONDS[world]
+        training = cell.settings["preset"]["updates"] * SECONDS[world]
         if options["learner"].startswith("bc"):
             training *= CLONING
         runs = training_runs(cell)
         total += runs * (training + options["evaluations"] * PLAYING[world])
         total += refits(cell) * (
             training * (WARM if cell.settings.get("warm") else 1.0)
-            + REFITTING[world] * (5 if options["scale"] == "paper" else 1)
+            + REFITTING[world] * cell.settings["preset"]["transitions"] / 200_000
         )
     return total / 3600

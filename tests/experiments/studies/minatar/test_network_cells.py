@@ -104,6 +104,7 @@ def test_full_labels_run_first_and_seed_by_seed():
     assert GAMES == ("Breakout", "Asterix", "Seaquest", "Freeway")
     assert {cell.settings["problem"]["learner"] for cell in cells} == {"iql", "bc", "bc-greedy"}
     assert all(cell.settings["problem"]["scale"] == "paper" for cell in cells)
+    assert all(cell.settings["problem"]["learner_seed"] == cell.seed for cell in cells)
 
 
 def test_the_plan_of_heuristics():
@@ -146,6 +147,12 @@ def test_cells_know_their_data():
     usual = network_cell("Breakout", "full labels", 0, "paper")
     assert "expert_share" not in usual.settings["problem"]
     assert network_cell("Breakout", "full labels", 0, "paper", random_share=0.5).key == usual.key != other.key
+    assert usual.settings["preset"] == {
+        "transitions": 1_000_000,
+        "updates": 125_000,
+        "rate": 3e-4,
+        "target_step": 0.005,
+    }
     tabular = network_cell("Breakout", "full labels", 0, "paper", expert="tabular")
     assert tabular.settings["expert"] != usual.settings["expert"]
 
@@ -242,6 +249,8 @@ def test_learning_curves_begin_before_the_evaluations_and_resume(tmp_path, monke
     undisturbed = run_network_cell(cell)
     assert [record["updates"] for record in undisturbed[1:]] == [2, 4, 6, 8, 10, 12, 16, 20]
     everything = game_problem(cell).dataset.labelable
+    last = game_problem(cell, evaluations=1).score(everything)
+    assert undisturbed[0]["evaluations"][0] != undisturbed[0]["last weights"] == last
     for point in undisturbed[1:7]:
         shorter = small(cell, updates=point["updates"])
         assert game_problem(shorter, evaluations=1).score(everything) == point["curve"]
