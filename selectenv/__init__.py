@@ -8,6 +8,7 @@ from selectenv.learners import FitResult, register_learner
 from selectenv.policies import Policy, TablePolicy
 from selectenv.problem import SelectionProblem
 from selectenv.registration import env_id, register_all, register_world
+from selectenv.session import LabellingSession
 from selectenv.view import SelectionView
 from selectenv.worlds import GAMES, TABULAR, WORLDS, WorldDefaults
 
@@ -18,6 +19,7 @@ __all__ = [
     "TABULAR",
     "WORLDS",
     "FitResult",
+    "LabellingSession",
     "OfflineDataset",
     "Policy",
     "RewardSelectionEnv",

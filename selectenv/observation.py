@@ -70,7 +70,7 @@ def learned_features(
         The features and the new scale.
     """
     labels = labels & problem.dataset.labelable
-    result = problem.learn(labels & problem.dataset.revealable)
+    result = problem.learn(labels & problem.revealable)
     values = result.values
     scale = max(scale, float(np.abs(values).max()))
     first, state, count = problem.dataset.predecessors

@@ -33,6 +33,8 @@ ROOMS = (
     "observation",
     "rendering",
     "env",
+    "labelling",
+    "session",
     "random_problems",
     "factory",
     "registration",
