@@ -164,8 +164,8 @@ def test_large_models_are_solved_by_the_other_solver():
 
 
 def test_actions_that_the_data_never_took_are_left_out():
-    data = selectenv.from_arrays(["a", "a", "b"], [0, 1, 0], ["b", "x", "x"], [False, True, True], n_actions=3)
-    rewards = np.array([0.0, 1.0, np.nan])
+    data = selectenv.from_arrays(["a", "b", "a"], [0, 0, 1], ["b", "x", "x"], [False, True, True], n_actions=3)
+    rewards = np.array([0.0, np.nan, 1.0])
     never, often = np.tile([0.0, 0.0, 1.0], (2, 1)), np.tile([0.25, 0.25, 0.5], (2, 1))
     for policy in (never, often):  # both stand for half of each of the actions taken in state "a"
         found = value_bounds(data, rewards, policy, 0.5, 0, 4)

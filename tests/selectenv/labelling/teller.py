@@ -6,10 +6,21 @@ import numpy as np
 
 import agents
 import selectenv
+from agents.base import RankingAgent, Taxonomy
 from selectenv.errors import BudgetWarning
 
 FREE = [name for name in agents.AGENTS if agents.make(name).taxonomy.evaluator == "never"]
 """Strategies that never ask the evaluator."""
+
+
+class Stranger(RankingAgent):
+    """A strategy of somebody's own."""
+
+    name = "stranger"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+
+    def scores(self, obs, info):
+        return np.where(info["action_mask"] > 0, obs["visitation"], np.nan)
 
 
 def truth(dataset, query):
@@ -26,6 +37,15 @@ def answer_all(session, dataset, budget=None):
     while (budget is None or len(asked) < budget) and (query := session.ask()):
         asked.append(query.id)
         session.tell(query.id, truth(dataset, query))
+    return asked
+
+
+def answer_with(session, value, **who):
+    """Answer one query after the other with the same value; return the ids."""
+    asked = []
+    while query := session.ask(**who):
+        asked.append(query.id)
+        session.tell(query.id, value, **who)
     return asked
 
 
