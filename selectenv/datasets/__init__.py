@@ -1,7 +1,10 @@
 """Datasets: transitions whose rewards stay hidden until a state is labelled."""
 
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.example_log import example_log
 from selectenv.datasets.from_arrays import from_arrays
+from selectenv.datasets.from_recordings import from_episodes, from_gymnasium, from_minari
+from selectenv.datasets.from_tables import from_csv, from_dataframe, from_parquet
 from selectenv.datasets.storage import cache_folder, cached, load, save
 from selectenv.datasets.tabular_collection import PUBLISHED_SIZE, collect, dataset_spec
 
@@ -12,7 +15,14 @@ __all__ = [
     "cached",
     "collect",
     "dataset_spec",
+    "example_log",
     "from_arrays",
+    "from_csv",
+    "from_dataframe",
+    "from_episodes",
+    "from_gymnasium",
+    "from_minari",
+    "from_parquet",
     "load",
     "save",
 ]

@@ -180,7 +180,7 @@ def test_images_are_observations():
 
 
 def test_actions_with_names():
-    data = replace(town(), spec={"source": "log", "actions": ["walk", "drive"]})
+    data = replace(town(), action_names=np.array(["walk", "drive"]))
     session = LabellingSession(data, "visitation", 3)
     queries = {query.id: query for query in session.ask(3)}
     assert [action.action for action in queries["home"].actions] == ["walk", "drive"]
