@@ -390,7 +390,8 @@ class LabellingSession:
     def handed_out(self) -> list[HandedOut]:
         """Return the queries that somebody is working on, in the order of choice."""
         self._catch_up()
-        return [HandedOut(self._id_of(lease.query), lease.annotator, lease.until) for lease in self._store.leases()]
+        leases = [lease for lease in self._store.leases() if lease.query not in self._log.labels]
+        return [HandedOut(self._id_of(lease.query), lease.annotator, lease.until) for lease in leases]
 
     @_one_at_a_time
     def answers(self) -> list[GivenAnswer]:
