@@ -318,7 +318,7 @@ def _say_next(session: LabellingSession, file: Path) -> None:
     status = session.status()
     if session.reward_range is not None:
         print(
-            f"in the model of the data, the policy so far earns at most {session.bounds().regret:.4g} less than the best"
+            f"in the model of the data, the policy earns at most {session.bounds().regret:.4g} less than the best one"
         )
     if status.done:
         print(f"the budget is spent; next: `selectenv label export {file}` writes labels and policy")
