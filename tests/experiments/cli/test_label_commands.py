@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 import selectenv
-from experiments.cli.main import main
+from experiments.cli.main import main, parser
 
 COLUMNS = ["--state", "place", "load", "--action", "action", "--episode", "trip", "--time", "time"]
 IN_TERMINAL = """
@@ -124,6 +125,18 @@ def test_labelling_in_a_terminal(capsys, terminal):
     assert "5 answers stored in labels.sqlite" in last
     assert "the budget is spent; next: `selectenv label export labels.sqlite`" in last
     assert asking.end() == 0
+
+
+@pytest.mark.parametrize("action", ["start", "ask", "status", "export", "import"])
+def test_every_action_shows_examples_that_exist(action, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["label", action, "--help"])
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out.partition("examples:")[2]
+    examples = re.findall(r"^  selectenv (.*?)   +\S", shown, flags=re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert callable(parser().parse_args(example.split()).command)
 
 
 def test_status_and_export(capsys, tmp_path):
