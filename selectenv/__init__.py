@@ -18,6 +18,7 @@ from selectenv.learners import FitResult, register_learner
 from selectenv.policies import Policy, TablePolicy
 from selectenv.problem import SelectionProblem
 from selectenv.registration import env_id, register_all, register_world
+from selectenv.session import LabellingSession
 from selectenv.vector_env import RewardSelectionVectorEnv
 from selectenv.view import SelectionView
 from selectenv.worlds import GAMES, TABULAR, WORLDS, WorldDefaults
@@ -29,6 +30,7 @@ __all__ = [
     "TABULAR",
     "WORLDS",
     "FitResult",
+    "LabellingSession",
     "OfflineDataset",
     "Policy",
     "RewardSelectionEnv",

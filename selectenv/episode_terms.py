@@ -9,6 +9,7 @@ import numpy as np
 from selectenv.budget import cap_to_labelable, episode_labels, number_of_labels
 from selectenv.checks import as_ints, check_callable, check_instance, is_int, shown
 from selectenv.errors import BudgetError, LabelError, NoEvaluatorError, OptionError, OptionTypeError, PhaseError
+from selectenv.observation import usual_exploit
 from selectenv.options import EnvironmentOptions, names, own_options
 from selectenv.problem import SelectionProblem
 from selectenv.typing import IntArray
@@ -66,7 +67,7 @@ class EpisodeTerms:
 
     def exploit(self, problem: SelectionProblem) -> str:
         """Return how the predecessors of a problem are found: "best" or "pooled"."""
-        return self.options.exploit or ("best" if problem.dataset.images is None else "pooled")
+        return self.options.exploit or usual_exploit(problem)
 
     def labels(self, problem: SelectionProblem, budget: Any, rng: np.random.Generator | None) -> int:
         """Return the number of labels of an episode, drawn from ``rng`` where the budget is a range.

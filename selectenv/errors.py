@@ -115,6 +115,26 @@ class MissingExtraError(SelectEnvError, ImportError, gym_error.DependencyNotInst
     """An optional dependency is not installed; the message names the extra."""
 
 
+class StrategyError(OptionError):
+    """A strategy that cannot choose the queries of a labelling session."""
+
+
+class SessionError(SelectEnvError, ValueError):
+    """A labelling session of another dataset or with other settings."""
+
+
+class SessionFileError(SessionError, OSError):
+    """A session file that is missing, damaged, not written by selectenv, or of another format version."""
+
+
+class QueryError(SelectEnvError, ValueError):
+    """A query that was not asked, or that has all its answers."""
+
+
+class AnswerError(LabelError):
+    """An answer that does not give every transition of a state a finite reward."""
+
+
 class SelectEnvWarning(UserWarning):
     """Base of every warning issued on purpose by this project."""
 

@@ -47,6 +47,26 @@ def data_features(problem: SelectionProblem) -> Observation:
     }
 
 
+def reward_features(means: FloatArray, largest: float) -> Observation:
+    """Return what the labels revealed: the mean reward of each state, and the scale of the rewards.
+
+    Args:
+        means: [n] mean revealed reward of each state, 0 where unlabelled.
+        largest: largest magnitude m of a revealed reward; it scales `reward` to [-1, 1], and `reward_scale` is
+            m / (1 + m).
+    """
+    scaled = means / largest if largest > 0 else means
+    return {
+        "reward": scaled.astype(np.float32),
+        "reward_scale": np.array([largest / (1 + largest)], np.float32),
+    }
+
+
+def usual_exploit(problem: SelectionProblem) -> str:
+    """Return how `predecessors` is computed by default: "pooled" for data with images, else "best"."""
+    return "best" if problem.dataset.images is None else "pooled"
+
+
 def learned_features(
     problem: SelectionProblem,
     labels: BoolArray,
@@ -69,7 +89,7 @@ def learned_features(
         The features and the new scale.
     """
     labels = labels & problem.dataset.labelable
-    result = problem.learn(labels & problem.dataset.revealable)
+    result = problem.learn(labels & problem.revealable)
     features = {}
     if "on_policy_visitation" in names:
         features["on_policy_visitation"] = on_policy_visitation(problem, result.table, labels, occupancy_kind)

@@ -94,6 +94,11 @@ class SelectionProblem:
         """[n] the world's own id of each state."""
         return self.dataset.ids
 
+    @property
+    def revealable(self) -> BoolArray:
+        """[n] the states whose label reveals a reward."""
+        return self.dataset.revealable
+
     def actions(self, ids: ArrayLike) -> IntArray:
         """Return the numbers of states given by id."""
         return self.dataset.numbers(ids)

@@ -39,6 +39,8 @@ ROOMS = (
     "vector_infos",
     "vector_members",
     "vector_env",
+    "labelling",
+    "session",
     "random_problems",
     "factory",
     "registration",

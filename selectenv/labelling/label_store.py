@@ -1,0 +1,369 @@
+"""The file of a labelling session: one SQLite database that several processes may use at once.
+
+It is written in WAL mode with ``synchronous=FULL``: what was committed survives a crash of the process and of the
+machine. Answers are never deleted, only withdrawn, and each carries a digest that is checked when it is read.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from selectenv.errors import SessionFileError
+from selectenv.labelling.lease_owners import has_ended
+
+FORMAT = 1
+APPLICATION = 0x5E1EC7E5
+"""Marks the file as a session; SQLite keeps this number in the header."""
+BUSY_SECONDS = 60.0
+"""How long a write waits for those of other processes."""
+SCHEMA = """
+CREATE TABLE session (settings TEXT NOT NULL, digest TEXT NOT NULL, dataset BLOB);
+CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE choices (number INTEGER PRIMARY KEY, state TEXT NOT NULL);
+CREATE TABLE queries (number INTEGER PRIMARY KEY, state INTEGER NOT NULL UNIQUE, skipped INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE leases (
+    query INTEGER NOT NULL, annotator TEXT NOT NULL, until REAL NOT NULL, owner TEXT NOT NULL,
+    PRIMARY KEY (query, annotator)
+);
+CREATE TABLE answers (
+    number INTEGER PRIMARY KEY, query INTEGER NOT NULL, annotator TEXT NOT NULL, given TEXT NOT NULL,
+    rewards TEXT NOT NULL, told REAL NOT NULL, digest TEXT NOT NULL, withdrawn REAL
+);
+CREATE UNIQUE INDEX one_answer ON answers (query, annotator) WHERE withdrawn IS NULL;
+"""
+TABLES = {"session", "notes", "choices", "queries", "leases", "answers"}
+FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)
+"""Exceptions with which the sqlite3 module responds to damaged files."""
+AVAILABLE = """
+SELECT number, state FROM queries AS q
+WHERE (SELECT COUNT(*) FROM answers AS a WHERE a.query = q.number AND a.withdrawn IS NULL)
+    + (SELECT COUNT(*) FROM leases AS l WHERE l.query = q.number AND l.until > :now AND l.annotator != :annotator)
+    < :answers
+  AND NOT EXISTS (
+    SELECT 1 FROM answers AS a WHERE a.query = q.number AND a.annotator = :annotator AND a.withdrawn IS NULL)
+  AND NOT EXISTS (
+    SELECT 1 FROM leases AS l WHERE l.query = q.number AND l.annotator = :annotator AND l.until > :now)
+  AND (q.skipped > 0) = :skipped
+ORDER BY q.skipped, q.number LIMIT :limit
+"""
+
+
+class StoredAnswer(NamedTuple):
+    """A row of the answers."""
+
+    number: int
+    query: int
+    annotator: str
+    given: Any
+    """The answer as it was given: a number, a dict or a list."""
+    rewards: list[float]
+    """One reward per distinct transition."""
+    told: float
+    """When, in seconds since the epoch."""
+
+
+class Lease(NamedTuple):
+    """A query that was handed out and not answered yet."""
+
+    query: int
+    annotator: str
+    until: float
+
+
+class LabelStore:
+    """The tables of one session. Every method is one transaction, unless it is called inside `writing`."""
+
+    def __init__(self, path: Path | None, settings: dict[str, Any] | None = None) -> None:
+        """Open a file, or make a database in memory.
+
+        Args:
+            path: the file; None for a database in memory.
+            settings: settings of a session in memory.
+
+        Raises:
+            SessionFileError: the file is missing, damaged, foreign or of another format.
+        """
+        self.path = path
+        self._lock = threading.RLock()
+        if path is None:
+            self._database = _connect(":memory:")
+            _fill(self._database, settings or {}, None)
+            return
+        if not os.path.isfile(path):
+            raise SessionFileError(f"there is no session file {str(path)!r}")
+        with self._errors():
+            self._database = _connect(path)
+        try:
+            with self._errors():
+                self._check_format()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _check_format(self) -> None:
+        self._database.execute("PRAGMA cell_size_check = ON")
+        (application,) = self._database.execute("PRAGMA application_id").fetchone()
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        tables = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if application != APPLICATION:
+            raise SessionFileError(f"{str(self.path)!r} is not a labelling session written by selectenv")
+        if version != FORMAT:
+            raise SessionFileError(
+                f"{str(self.path)!r} has format version {version}; this release reads version {FORMAT}"
+            )
+        if tables != TABLES:
+            raise SessionFileError(f"{str(self.path)!r} is damaged: its tables are not those of a session")
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._database.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Run a transaction that no other process interferes with; it takes effect as a whole or not at all."""
+        with self._lock, self._errors():
+            if self._database.in_transaction:
+                yield
+                return
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._database.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of the sqlite3 module, which damaged files and full disks cause too, into named ones."""
+        try:
+            yield
+        except FAILURES as error:
+            raise SessionFileError(
+                f"{self._name} cannot be used: {error}; everything that was told before is still in the file"
+            ) from None
+
+    @property
+    def _name(self) -> str:
+        return "the session" if self.path is None else repr(str(self.path))
+
+    def _all(self, statement: str, *values: Any, **named: Any) -> list[Any]:
+        with self._lock, self._errors():
+            return self._database.execute(statement, named or values).fetchall()
+
+    def _run(self, statement: str, *values: Any) -> None:
+        with self.writing():
+            self._database.execute(statement, values)
+
+    def _parsed(self, text: Any) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise SessionFileError(f"{self._name} is damaged: {error}") from None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the session."""
+        rows = self._all("SELECT settings, digest FROM session")
+        if len(rows) != 1 or _digest(rows[0][0]) != rows[0][1]:
+            raise SessionFileError(f"{self._name} is damaged: its settings do not match their digest")
+        settings: dict[str, Any] = self._parsed(rows[0][0])
+        return settings
+
+    def dataset(self) -> bytes | None:
+        """Return the dataset as it was stored, None if it is in a file of its own."""
+        ((content,),) = self._all("SELECT dataset FROM session")
+        return None if content is None else bytes(content)
+
+    def note(self, name: str) -> Any:
+        """Return a setting that may change during the session; None if it was never set."""
+        rows = self._all("SELECT value FROM notes WHERE name = ?", name)
+        return self._parsed(rows[0][0]) if rows else None
+
+    def set_note(self, name: str, value: Any) -> None:
+        """Set a setting that may change during the session."""
+        self._run("INSERT OR REPLACE INTO notes VALUES (?, ?)", name, json.dumps(value))
+
+    def queries(self) -> list[int]:
+        """Return the numbers of the chosen states, in the order of choice: query i + 1 is about entry i."""
+        rows = self._all("SELECT number, state FROM queries ORDER BY number")
+        if [number for number, _ in rows] != list(range(1, len(rows) + 1)):
+            raise SessionFileError(f"{self._name} is damaged: some of its queries are missing")
+        return [state for _, state in rows]
+
+    def query_of(self, state: int) -> int | None:
+        """Return the query about a state, None if it was not chosen."""
+        rows = self._all("SELECT number FROM queries WHERE state = ?", state)
+        return rows[0][0] if rows else None
+
+    def skipped(self) -> set[int]:
+        """Return the queries that were skipped."""
+        return {number for (number,) in self._all("SELECT number FROM queries WHERE skipped > 0")}
+
+    def last_choice(self) -> tuple[int, dict[str, Any]]:
+        """Return the number of choices so far, and what the last one left to the next."""
+        rows = self._all("SELECT number, state FROM choices ORDER BY number DESC LIMIT 1")
+        return (rows[0][0], self._parsed(rows[0][1])) if rows else (0, {})
+
+    def add_choice(self, number: int, states: list[int], left: str) -> bool:
+        """Add the queries of choice ``number``; return False, and add nothing, if another process made it already."""
+        with self.writing():
+            if self.last_choice()[0] != number - 1:
+                return False
+            first = len(self.queries()) + 1
+            self._database.execute("INSERT INTO choices VALUES (?, ?)", (number, left))
+            self._database.executemany(
+                "INSERT INTO queries (number, state) VALUES (?, ?)", list(enumerate(states, first))
+            )
+        return True
+
+    def available(self, annotator: str, answers: int, limit: int, *, skipped: bool) -> list[tuple[int, int]]:
+        """Return up to ``limit`` queries, with the numbers of their states, that can be handed out to ``annotator``.
+
+        Args:
+            annotator: who asks.
+            answers: how many answers each query needs.
+            limit: how many are wanted.
+            skipped: those that were skipped, in the order in which they were, instead of the others.
+        """
+        now = time.time()
+        return self._all(AVAILABLE, annotator=annotator, answers=answers, limit=limit, skipped=int(skipped), now=now)
+
+    def lease(self, query: int, annotator: str, until: float, owner: str) -> None:
+        """Hand out a query."""
+        self._run("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", query, annotator, until, owner)
+
+    def release(self, query: int, annotator: str) -> None:
+        """Take back a query that was handed out."""
+        self._run("DELETE FROM leases WHERE query = ? AND annotator = ?", query, annotator)
+
+    def release_of(self, owner: str) -> None:
+        """Take back everything that ``owner`` handed out."""
+        self._run("DELETE FROM leases WHERE owner = ?", owner)
+
+    def release_ended(self) -> None:
+        """Take back what processes of this machine handed out that have ended since."""
+        with self.writing():
+            for (owner,) in self._all("SELECT DISTINCT owner FROM leases"):
+                if has_ended(owner):
+                    self.release_of(owner)
+
+    def leases(self) -> list[Lease]:
+        """Return the leases that have not run out, in the order of the queries."""
+        rows = self._all(
+            "SELECT query, annotator, until FROM leases WHERE until > ? ORDER BY query, annotator", time.time()
+        )
+        return [Lease(*row) for row in rows]
+
+    def skip(self, query: int, annotator: str) -> None:
+        """Move a query to the end, and take it back."""
+        with self.writing():
+            self._run("UPDATE queries SET skipped = (SELECT MAX(skipped) + 1 FROM queries) WHERE number = ?", query)
+            self.release(query, annotator)
+
+    def add_answer(self, query: int, annotator: str, given: str, rewards: list[float]) -> int:
+        """Add an answer and take back the query; return the number of the answer."""
+        with self.writing():
+            ((last,),) = self._all("SELECT COALESCE(MAX(number), 0) FROM answers")
+            values = (last + 1, query, annotator, given, json.dumps(rewards), time.time())
+            self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", *values, _digest(*values))
+            self.release(query, annotator)
+            self._run("UPDATE queries SET skipped = 0 WHERE number = ?", query)
+        return int(last) + 1
+
+    def withdraw(self, number: int) -> None:
+        """Withdraw an answer; it stays in the file."""
+        self._run("UPDATE answers SET withdrawn = ? WHERE number = ?", time.time(), number)
+
+    def version(self) -> tuple[int, int]:
+        """Return how many answers were given and how many were withdrawn: it changes with every answer."""
+        ((given, withdrawn),) = self._all("SELECT COUNT(*), COUNT(withdrawn) FROM answers")
+        return given, withdrawn
+
+    def answers(self, after: int = 0) -> list[StoredAnswer]:
+        """Return the answers from number ``after`` + 1 on, in the order in which they were told.
+
+        Raises:
+            SessionFileError: answers are missing, or do not match their digests.
+        """
+        columns = "number, query, annotator, given, rewards, told, digest"
+        rows = self._all(f"SELECT {columns} FROM answers WHERE number > ? ORDER BY number", after)
+        changed = [row[0] for row in rows if _digest(*row[:6]) != row[6]]
+        if changed or [row[0] for row in rows] != list(range(after + 1, after + len(rows) + 1)):
+            what = f"answers {changed[:5]} do not match their digests" if changed else "some answers are missing"
+            raise SessionFileError(f"{self._name} is damaged: {what}")
+        return [
+            StoredAnswer(number, query, annotator, json.loads(given), json.loads(rewards), told)
+            for number, query, annotator, given, rewards, told, _ in rows
+        ]
+
+    def withdrawn(self) -> set[int]:
+        """Return the numbers of the answers that were withdrawn."""
+        return {number for (number,) in self._all("SELECT number FROM answers WHERE withdrawn IS NOT NULL")}
+
+    def annotators_of(self, query: int) -> list[str]:
+        """Return who answered a query, withdrawn answers aside."""
+        rows = self._all("SELECT annotator FROM answers WHERE query = ? AND withdrawn IS NULL ORDER BY number", query)
+        return [annotator for (annotator,) in rows]
+
+
+def create(path: Path, settings: dict[str, Any], dataset: bytes | None) -> bool:
+    """Make a session file; return False, and change nothing, if there is one already.
+
+    The file appears under its name only when it is whole.
+
+    Raises:
+        SessionFileError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial")
+    except OSError as error:
+        raise SessionFileError(f"{str(path)!r} cannot be written: {error}") from None
+    os.close(handle)
+    try:
+        with closing(_connect(partial)) as database:
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {FORMAT}")
+            _fill(database, settings, dataset)
+        os.chmod(partial, 0o644)
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without hard links
+            os.replace(partial, path)
+    except (OSError, sqlite3.Error) as error:
+        raise SessionFileError(f"{str(path)!r} cannot be written: {error}") from None
+    finally:
+        Path(partial).unlink(missing_ok=True)
+    return True
+
+
+def _fill(database: sqlite3.Connection, settings: dict[str, Any], dataset: bytes | None) -> None:
+    """Make the tables of a new session."""
+    text = json.dumps(settings)
+    database.executescript(SCHEMA)
+    database.execute("INSERT INTO session VALUES (?, ?, ?)", (text, _digest(text), dataset))
+
+
+def _connect(path: Path | str) -> sqlite3.Connection:
+    """Return a connection that leaves transactions to the caller and may be used by several threads, in turn."""
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _digest(*values: Any) -> str:
+    """Return a hash of values that the file stores."""
+    return hashlib.blake2b(ascii(values).encode(), digest_size=16).hexdigest()

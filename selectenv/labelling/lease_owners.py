@@ -1,0 +1,46 @@
+"""Owners of leases: which session of which process handed a query out, and whether that process has ended."""
+
+import os
+import platform
+import uuid
+from functools import cache
+from pathlib import Path
+
+
+def new_owner() -> str:
+    """Return the name of a new session of this process."""
+    return f"{_machine()} {os.getpid()} {_started(os.getpid())} {uuid.uuid4().hex}"
+
+
+def has_ended(owner: str) -> bool:
+    """Return whether the process of an owner ran on this machine and has ended; False if that cannot be known."""
+    machine, _, rest = owner.partition(" ")
+    pid, started, *_ = [*rest.split(" "), "", ""]
+    if machine != _machine() or not pid.isdigit() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(pid), 0)  # sends nothing, but fails if there is no such process
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return _started(int(pid)) != started  # the number belongs to another process by now
+
+
+@cache
+def _machine() -> str:
+    """Return what distinguishes this machine or container, since it was started, from others."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        boot = "-"
+    return f"{boot}/{platform.node().replace(' ', '-')}"
+
+
+def _started(pid: int) -> str:
+    """Return when a process was started, "-" where the system does not say; "ended" if only its exit code is left."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        return "ended" if fields[0] in "ZX" else fields[19]
+    except (OSError, IndexError):
+        return "-"

@@ -1,0 +1,138 @@
+"""Choice of the next queries: the strategy sees what it would see in an episode of the environment."""
+
+import json
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from selectenv.checks import as_ints
+from selectenv.errors import StrategyError
+from selectenv.labelling.strategy import Strategy
+from selectenv.labelling.told_problem import ToldProblem
+from selectenv.observation import Observation, data_features, learned_features, reward_features, usual_exploit
+from selectenv.streams import generator
+from selectenv.typing import FloatArray, IntArray
+from selectenv.view import SelectionView
+
+
+class ChoiceState(NamedTuple):
+    """What one choice leaves to the next besides the queries and their answers."""
+
+    rng: dict[str, Any] | None = None
+    """State of the strategy's random generator; None before the first choice."""
+    scale: float = 0.0
+    """Largest magnitude of a learned value so far."""
+    last: int = 0
+    """Number of queries of the last choice."""
+
+    def as_text(self) -> str:
+        """Return the state as JSON text."""
+        return json.dumps(self._asdict())
+
+
+class NextQueries:
+    """Chooses states as `agents.play` does in an environment with the same data, strategy and seed.
+
+    A state that was chosen and has no answer yet counts as a label that revealed nothing.
+    """
+
+    def __init__(
+        self, problem: ToldProblem, strategy: Strategy, budget: int, seed: int, labels_per_refit: int, occupancy: str
+    ) -> None:
+        """Begin without answers.
+
+        Args:
+            problem: the problem, to which answers are told.
+            strategy: the agent.
+            budget: number of labels.
+            seed: seed of the strategy.
+            labels_per_refit: labels between two refits of the learner.
+            occupancy: how `on_policy_visitation` treats tied actions.
+        """
+        self.problem, self.strategy, self.budget = problem, strategy, budget
+        self._seed, self._refit_every, self._occupancy = seed, labels_per_refit, occupancy
+        self._data_features, self._exploit = data_features(problem), usual_exploit(problem)
+        learner = problem.learner
+        self._view = SelectionView(
+            problem.dataset,
+            rule=learner.rule,
+            gamma=learner.gamma,
+            budget=budget,
+            initial=np.empty(0, np.int64),
+            exploit=self._exploit,
+            labels_per_refit=labels_per_refit,
+        )
+        strategy.begin(self._view)
+
+    def tell(self, number: int, rewards: FloatArray | None) -> None:
+        """Add the rewards of a state, one per distinct transition; None takes them back."""
+        self._view.add(*self.problem.tell(number, rewards))
+
+    def choose(self, chosen: IntArray, wanted: int, before: ChoiceState) -> tuple[IntArray, ChoiceState]:
+        """Return the next states to ask about.
+
+        Args:
+            chosen: numbers of the states chosen so far, in order.
+            wanted: how many queries are needed now; more are chosen if the strategy chooses several at a time.
+            before: what the last choice left.
+
+        Returns:
+            The state numbers, and what this choice leaves to the next.
+
+        Raises:
+            StrategyError: the strategy chose a state that cannot be asked about.
+        """
+        rng = generator(self._seed, "selection", self.strategy.name)
+        if before.rng is not None:
+            rng.bit_generator.state = before.rng
+        left = self.budget - len(chosen)
+        between_refits = 1 if self.strategy.one_at_a_time else self._refit_every - len(chosen) % self._refit_every
+        k = left if self.strategy.taxonomy.test_loop == "open" else min(left, max(wanted, between_refits))
+        obs, info, scale = self._observe(chosen, before)
+        found: Any = self.strategy.select_many(obs, info, k, rng) if k > 1 else [self.strategy.select(obs, info, rng)]
+        numbers = as_ints(f"the choice of {self.strategy.name}", found, StrategyError)
+        free = info["action_mask"]
+        if (
+            numbers.shape != (k,)
+            or len(set(numbers.tolist())) < k
+            or not all(0 <= number < len(free) and free[number] for number in numbers.tolist())
+        ):
+            raise StrategyError(
+                f"{self.strategy.name} must choose {k} different states that occur in the data and have not been "
+                f"chosen before; it chose {numbers.tolist()}"
+            )
+        return numbers, ChoiceState(rng.bit_generator.state, scale, k)  # type: ignore[arg-type]  # a dict of ints
+
+    def _observe(self, chosen: IntArray, before: ChoiceState) -> tuple[Observation, dict[str, Any], float]:
+        """Return the observation and the info that the environment would show, and the scale of the values."""
+        problem = self.problem
+        labelled_at = np.zeros(problem.n_states, np.int64)
+        labelled_at[chosen] = np.arange(1, len(chosen) + 1)
+        fitted = np.zeros(problem.n_states, bool)
+        fitted[chosen[: len(chosen) // self._refit_every * self._refit_every]] = True
+        learned, scale = learned_features(problem, fitted, before.scale, self._occupancy, self._exploit)
+        summary = problem.dataset.reward_summary(problem.rewards)
+        obs = {**{name: feature.copy() for name, feature in self._data_features.items()}, **learned}
+        obs["labelled"] = (labelled_at / self.budget).astype(np.float32)
+        obs |= reward_features(summary.mean, float(summary.largest_magnitude.max()))
+        obs["budget"] = np.array([1 - len(chosen) / self.budget], np.float32)
+        mask = (labelled_at == 0) & problem.dataset.labelable
+        info: dict[str, Any] = {
+            "states": problem.states.copy(),
+            "action_mask": mask.astype(np.int8),
+            "budget": self.budget,
+            "initial": np.empty(0, np.int64),
+            "initial_revealed": {},
+        }
+        if before.last:
+            latest = chosen[len(chosen) - before.last :]
+            revealed = {
+                number: {a: mean for a, mean in enumerate(summary.by_action[number].tolist()) if not math.isnan(mean)}
+                for number in latest.tolist()
+            }
+            one = before.last == 1
+            info["state"] = problem.states[latest[0]] if one else problem.states[latest]
+            info["wasted"] = False if one else 0
+            info["revealed"] = revealed[int(latest[0])] if one else revealed
+        return obs, info, scale

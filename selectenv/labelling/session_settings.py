@@ -1,0 +1,180 @@
+"""The settings of a session: everything, besides the dataset and the answers, that its queries depend on."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from selectenv.budget import cap_to_labelable, number_of_labels
+from selectenv.checks import check_instance, check_int, check_name, check_real
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.errors import OptionError, SessionError, SessionFileError
+from selectenv.labelling.strategy import Strategy, described, find_strategy
+from selectenv.learners.base import Learner
+from selectenv.learners.registry import LEARNERS, make_learner
+from selectenv.options import OCCUPANCIES
+from selectenv.references import is_reference
+
+DEFAULT_LEARNER = "uds"
+SAVED = (".zip", ".json")
+"""How the names of files of saved strategies end."""
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """Settings as the file stores them."""
+
+    fingerprint: str
+    """Of the dataset."""
+    data: str
+    """The dataset in words, for error messages."""
+    strategy: dict[str, Any]
+    """Name and options."""
+    budget: int
+    seed: int
+    answers_per_query: int
+    lease: float
+    labels_per_refit: int
+    occupancy: str
+    options: dict[str, Any]
+    """Options of the learner, its name included."""
+
+    @classmethod
+    def of(
+        cls,
+        dataset: OfflineDataset,
+        strategy: Strategy,
+        budget: Any,
+        *,
+        seed: int,
+        answers_per_query: int,
+        lease: float,
+        labels_per_refit: Any,
+        occupancy: str,
+        options: dict[str, Any],
+    ) -> "SessionSettings":
+        """Return the settings after checking them; a fractional budget and omitted options are resolved."""
+        n = dataset.n_states
+        labels = cap_to_labelable(number_of_labels(budget, n), int(dataset.labelable.sum()))
+        if options.get("learner") is None:
+            options = {**options, "learner": DEFAULT_LEARNER}
+        if labels_per_refit is None:
+            refits = LEARNERS.find(options["learner"]).fast_refits
+            slow = refits is not None and options.get("scale") != "paper"
+            labels_per_refit = -(-labels // refits) if slow and refits else 1
+        try:
+            options = json.loads(json.dumps(options))
+        except (TypeError, ValueError):
+            raise OptionError(
+                "the options of a session are stored in its file: they must be numbers, text, True, False or None"
+            ) from None
+        return cls(
+            fingerprint=dataset.fingerprint,
+            data=_in_words(dataset),
+            strategy=described(strategy),
+            budget=labels,
+            seed=check_int("seed", seed, 0),
+            answers_per_query=check_int("answers_per_query", answers_per_query),
+            lease=check_real("lease", lease, "(0, inf)"),
+            labels_per_refit=min(
+                number_of_labels(labels_per_refit, n, "labels_per_refit", OptionError, math.inf), labels
+            ),
+            occupancy=check_name("occupancy", occupancy, OCCUPANCIES),
+            options=options,
+        )
+
+    @classmethod
+    def read(cls, stored: dict[str, Any], name: str) -> "SessionSettings":
+        """Return the settings of a file.
+
+        Raises:
+            SessionFileError: they are not those of a session.
+        """
+        try:
+            return cls(**stored)
+        except TypeError:
+            raise SessionFileError(f"{name} is damaged: its settings are not those of a session") from None
+
+    def stored(self) -> dict[str, Any]:
+        """Return the settings as the file stores them."""
+        return asdict(self)
+
+    def check_same(self, given: "SessionSettings", dataset: OfflineDataset, name: str) -> None:
+        """Check that these settings, of the file ``name``, are the given ones.
+
+        Raises:
+            SessionError: they are not; the message says what differs.
+        """
+        self.check_dataset(dataset, name)
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(given, field.name)
+            if mine != theirs:
+                raise SessionError(
+                    f"{name} is a session with {field.name}={mine!r}, not {theirs!r}: LabellingSession.open resumes it "
+                    "as it is; choose another path for a new session"
+                )
+
+    def check_dataset(self, dataset: OfflineDataset, name: str) -> None:
+        """Check that a dataset is that of the session in the file ``name``.
+
+        Raises:
+            SessionError: it is another one.
+        """
+        if dataset.fingerprint != self.fingerprint:
+            raise SessionError(
+                f"{name} is a session of another dataset: {self.data} (fingerprint {self.fingerprint[:8]}), not "
+                f"{_in_words(dataset)} (fingerprint {dataset.fingerprint[:8]})"
+            )
+
+    def find_strategy(self, given: Any, name: str) -> Strategy:
+        """Return the strategy of the session in the file ``name``.
+
+        Args:
+            given: the strategy as the caller gives it; None to make it from the settings.
+            name: the file, for error messages.
+
+        Raises:
+            SessionError: the settings do not suffice, or the caller gives another one.
+        """
+        wanted, options = self.strategy["name"], self.strategy["options"]
+        if given is not None:
+            found = find_strategy(given)
+            if described(found) != self.strategy:
+                raise SessionError(f"{name} is a session of the strategy {wanted!r} with the options {options}")
+            return found
+        if options is None or is_reference(wanted) or wanted.endswith(SAVED):
+            raise SessionError(
+                f"{name} is a session of the strategy {wanted!r}, which no installed package registers: pass the "
+                "agent as strategy="
+            )
+        return find_strategy(wanted, **options)
+
+    def find_learner(self, dataset: OfflineDataset, given: str | None, name: str) -> Learner:
+        """Return the learner of the session in the file ``name``.
+
+        Args:
+            dataset: the data.
+            given: the name of the learner as the caller gives it, if at all.
+            name: the file, for error messages.
+
+        Raises:
+            SessionError: the learner is not registered and the caller does not name it, so that no file decides which
+                modules are imported.
+            OptionError: the options are not those of the learner.
+        """
+        learner = self.options["learner"]
+        if given is not None:
+            check_instance("learner", given, str)
+        if (given is None and is_reference(learner)) or given not in (None, learner):
+            raise SessionError(f"{name} is a session of the learner {learner!r}: pass this as learner=")
+        row = LEARNERS.find(learner)
+        row.check(dataset)
+        scale = self.options.get("scale")
+        if scale is not None and not row.uses_scale:
+            raise OptionError(f"the learner {learner!r} is not trained at a scale: scale has no effect")
+        rest = {option: value for option, value in self.options.items() if option not in ("learner", "scale")}
+        return make_learner(learner, scale=scale, **rest)
+
+
+def _in_words(dataset: OfflineDataset) -> str:
+    return f"{len(dataset):,} transitions, {dataset.n_states:,} states, {dataset.n_actions} actions"

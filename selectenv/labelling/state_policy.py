@@ -1,0 +1,122 @@
+"""The policy that a session returns: actions by the id of a state."""
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selectenv.checks import check_path, is_int, shown
+from selectenv.datasets.arrow_columns import require
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.errors import OptionError, UnknownStateError, WeightsFileError
+from selectenv.io.atomic import whole_file
+from selectenv.io.weights import load_weights, save_weights
+from selectenv.labelling.queries import Action, action_names
+from selectenv.learners.base import FitResult
+from selectenv.typing import FloatArray
+
+COLUMNS = ("state", "action", "probability", "value", "labelled")
+"""Columns of the table of a policy, which has one row per state and action."""
+
+
+@dataclass(frozen=True, eq=False)
+class StatePolicy:
+    """Action probabilities and values of the states of a dataset, by id."""
+
+    ids: NDArray[Any]
+    """[n] the ids of the states, sorted."""
+    actions: Sequence[Action]
+    """The actions: names where the data have them, else numbers."""
+    table: FloatArray
+    """[n, actions] action probabilities."""
+    values: FloatArray
+    """[n] learned state values."""
+    labelled: NDArray[np.bool_]
+    """[n] whether the rewards of the state were told."""
+
+    @classmethod
+    def of(cls, dataset: OfflineDataset, result: FitResult, labelled: NDArray[np.bool_]) -> "StatePolicy":
+        """Return the policy that a learner found."""
+        return cls(dataset.ids, action_names(dataset), result.table, result.values, labelled.copy())
+
+    def probabilities(self, state: Any) -> dict[Action, float]:
+        """Return the probability of each action in a state.
+
+        Raises:
+            UnknownStateError: the data have no state with this id.
+        """
+        return dict(zip(self.actions, self.table[self._number(state)].tolist(), strict=True))
+
+    def action(self, state: Any) -> Action:
+        """Return the most probable action in a state; the first one of those that tie.
+
+        Raises:
+            UnknownStateError: the data have no state with this id.
+        """
+        return self.actions[int(self.table[self._number(state)].argmax())]
+
+    def rows(self) -> Iterator[tuple[Any, Action, float, float, bool]]:
+        """Return the values of `COLUMNS`, one row per state and action."""
+        for i, state in enumerate(self.ids.tolist()):
+            for action, probability in zip(self.actions, self.table[i].tolist(), strict=True):
+                yield state, action, probability, float(self.values[i]), bool(self.labelled[i])
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with the columns `COLUMNS`.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return require("pandas").DataFrame(list(self.rows()), columns=list(COLUMNS))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the policy to a file: .npz, which `load` reads, or .csv, one row per state and action.
+
+        Raises:
+            OptionError: the name has another ending.
+            FileError: the file cannot be written.
+        """
+        target = check_path("path", path)
+        if target.suffix == ".csv":
+            text = io.StringIO(newline="")
+            writer = csv.writer(text)
+            writer.writerow(COLUMNS)
+            writer.writerows(self.rows())
+            with whole_file(target) as file:
+                file.write(text.getvalue().encode())
+            return target
+        if target.suffix != ".npz":
+            raise OptionError(f"a policy is saved as .npz or .csv, not as {target.name!r}")
+        arrays = {"ids": self.ids, "table": self.table, "values": self.values, "labelled": self.labelled}
+        return save_weights(target, arrays, {"policy": 1, "actions": list(self.actions)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "StatePolicy":
+        """Read a policy from the .npz file that `save` wrote.
+
+        Raises:
+            WeightsFileError: the file is missing, damaged, or not a policy.
+        """
+        arrays, card = load_weights(path)
+        if card.get("policy") != 1 or not {"ids", "table", "values", "labelled"} <= set(arrays):
+            raise WeightsFileError(f"{os.fspath(path)!r} is not a policy that a labelling session saved")
+        return cls(arrays["ids"], card["actions"], arrays["table"], arrays["values"], arrays["labelled"])
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """The number of each id."""
+        return {state: number for number, state in enumerate(self.ids.tolist())}
+
+    def _number(self, state: Any) -> int:
+        number = self._places.get(state) if isinstance(state, str) or is_int(state) else None
+        if number is None:
+            some = ", ".join(map(str, self.ids[:12])) + (", ..." if len(self.ids) > 12 else "")
+            raise UnknownStateError(f"there is no state with id {shown(state)}; the ids are {some}")
+        return number

@@ -1,0 +1,497 @@
+"""LabellingSession: the selection problem when the labels come from a person, who is asked and tells."""
+
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from selectenv.checks import check_flag, check_instance, check_int, check_path, check_real, shown
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.errors import ClosedError, DatasetError, OptionError, QueryError
+from selectenv.evaluation.value_bounds import ValueBounds, range_end
+from selectenv.labelling.answer_log import AnswerLog
+from selectenv.labelling.answers import as_text, rewards_of
+from selectenv.labelling.bounds_curve import BoundsCurve
+from selectenv.labelling.label_store import LabelStore
+from selectenv.labelling.lease_owners import new_owner
+from selectenv.labelling.next_queries import ChoiceState, NextQueries
+from selectenv.labelling.queries import Query, make_query, state_id
+from selectenv.labelling.session_files import dataset_of, make_or_resume
+from selectenv.labelling.session_reports import CurvePoint, GivenAnswer, HandedOut, Label, SessionStatus
+from selectenv.labelling.session_settings import SessionSettings
+from selectenv.labelling.state_policy import StatePolicy
+from selectenv.labelling.strategy import Strategy, find_strategy
+from selectenv.labelling.told_problem import ToldProblem
+from selectenv.learners.base import Learner
+from selectenv.typing import FloatArray
+
+LEASE_SECONDS = 600.0
+LONGEST_NAME = 200
+"""Most characters of the name of an annotator."""
+RANGE = "reward_range"
+"""Name under which the file keeps the range of the unknown rewards."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _one_at_a_time(
+    method: "Callable[Concatenate[LabellingSession, P], R]",
+) -> "Callable[Concatenate[LabellingSession, P], R]":
+    """Let one thread at a time into the methods of an open session."""
+
+    @wraps(method)
+    def call(session: "LabellingSession", /, *arguments: P.args, **options: P.kwargs) -> R:
+        with session._lock:
+            if session._closed:
+                raise ClosedError("the session is closed: open it again with LabellingSession.open(path)")
+            return method(session, *arguments, **options)
+
+    return call
+
+
+class LabellingSession:
+    """Asks a person about states of a dataset, in the order of a strategy, and learns from what it is told.
+
+    The same strategy, seed and answers give the same queries as an episode of the environment on the same data, if each
+    query is answered before the next one is asked for. Everything is in one file, which several processes and threads
+    may use at the same time; no answer is lost when a process is killed.
+    """
+
+    def __init__(
+        self,
+        dataset: OfflineDataset,
+        strategy: Any = "terminal-guided",
+        budget: Any = 0.3,
+        path: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+        *,
+        answers_per_query: int = 1,
+        lease: float = LEASE_SECONDS,
+        labels_per_refit: float | None = None,
+        occupancy: str = "normalised",
+        **options: Any,
+    ) -> None:
+        """Start a session; if ``path`` is a session with the same arguments, resume it.
+
+        Args:
+            dataset: the data, without rewards.
+            strategy: an agent that never asks the evaluator, or the name of one.
+            budget: number of labels (int) or share of the states (float).
+            path: the file of the session; None keeps it in memory.
+            seed: seed of the strategy.
+            answers_per_query: number of annotators who answer each query; their answers are averaged.
+            lease: seconds for which a query that was handed out is not handed out again.
+            labels_per_refit: as in the environment: labels between two refits of the learner.
+            occupancy: as in the environment: how `on_policy_visitation` treats tied actions.
+            **options: the fields of `LearnerOptions` (``learner``, ``gamma``, ``impute``, ...), ``scale``, and the
+                options of a registered learner, as in `make_problem`.
+
+        Raises:
+            DatasetError: the dataset has rewards.
+            StrategyError: the strategy asks the evaluator.
+            SessionError: the file is a session of another dataset or with other settings.
+            SessionFileError: the file is damaged or not a session.
+        """
+        check_instance("dataset", dataset, OfflineDataset)
+        if dataset.has_rewards:
+            raise DatasetError(
+                "the dataset has rewards, so that nobody needs to be asked: play an environment with it, or pass "
+                "dataset.without_rewards"
+            )
+        agent = find_strategy(strategy)
+        settings = SessionSettings.of(
+            dataset,
+            agent,
+            budget,
+            seed=seed,
+            answers_per_query=answers_per_query,
+            lease=lease,
+            labels_per_refit=labels_per_refit,
+            occupancy=occupancy,
+            options=options,
+        )
+        learner = settings.find_learner(dataset, settings.options["learner"], "this")
+        store = make_or_resume(None if path is None else check_path("path", path), settings, dataset)
+        self._begin(store, settings, dataset, agent, learner)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        dataset: OfflineDataset | None = None,
+        strategy: Any = None,
+        learner: str | None = None,
+    ) -> "LabellingSession":
+        """Resume a session.
+
+        Args:
+            path: the file of the session.
+            dataset: the data, if they are at hand; by default they are read from the file.
+            strategy: needed only if the session was made with an agent that is not registered.
+            learner: needed only if the session was made with a learner that is not registered.
+
+        Raises:
+            SessionError: the dataset, the strategy or the learner are not those of the session.
+            SessionFileError: the file is missing, damaged or not a session.
+        """
+        file = check_path("path", path)
+        name, store = repr(os.fspath(file)), LabelStore(file)
+        try:
+            settings = SessionSettings.read(store.settings(), name)
+            data = dataset_of(store, file, settings, dataset)
+            agent = settings.find_strategy(strategy, name)
+            session = cls.__new__(cls)
+            session._begin(store, settings, data, agent, settings.find_learner(data, learner, name))
+        except BaseException:
+            store.close()
+            raise
+        return session
+
+    def _begin(
+        self,
+        store: LabelStore,
+        settings: SessionSettings,
+        dataset: OfflineDataset,
+        strategy: Strategy,
+        learner: Learner,
+    ) -> None:
+        self.dataset, self.settings, self.strategy = dataset, settings, strategy
+        self.problem = ToldProblem(dataset, learner)
+        """The data and the learner, with the rewards that have been told."""
+        self._store, self._owner = store, new_owner()
+        self._lock, self._closed = threading.RLock(), False
+        self._chooser = NextQueries(
+            self.problem, strategy, settings.budget, settings.seed, settings.labels_per_refit, settings.occupancy
+        )
+        self._log, self._curve = AnswerLog(store, settings.answers_per_query), BoundsCurve(self.problem)
+        store.release_ended()
+        self._catch_up()
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the session; None if it is kept in memory."""
+        return self._store.path
+
+    @property
+    def budget(self) -> int:
+        """Number of labels."""
+        return self.settings.budget
+
+    def close(self) -> None:
+        """Close the file; queries that this session handed out and that were not answered can be asked again."""
+        with self._lock:
+            if not self._closed:
+                self._store.release_of(self._owner)
+                self._store.close()
+                self._closed = True
+
+    def __enter__(self) -> "LabellingSession":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        """Return one line: the file, the strategy and the progress."""
+        where = "in memory" if self.path is None else os.fspath(self.path)
+        labels = "closed" if self._closed else f"{len(self._log.labels)} of {self.budget} labels"
+        return f"<LabellingSession {where}: {self.strategy.name}, {labels}>"
+
+    @overload
+    def ask(
+        self, k: None = None, *, annotator: str = "", lease: float | None = None, keep: bool = False
+    ) -> Query | None: ...
+
+    @overload
+    def ask(self, k: int, *, annotator: str = "", lease: float | None = None, keep: bool = False) -> list[Query]: ...
+
+    def ask(
+        self, k: int | None = None, *, annotator: str = "", lease: float | None = None, keep: bool = False
+    ) -> Query | list[Query] | None:
+        """Hand out the next query, or the next ``k`` different ones.
+
+        A query that was handed out is not handed out again before its lease ends or the session that handed it out is
+        closed. Queries that were skipped come last. A strategy that uses answers does not know those that are still
+        missing: ask for one query at a time for the best choice.
+
+        Args:
+            k: how many; by default one, which is returned itself.
+            annotator: who asks; with ``answers_per_query`` above 1, queries go to as many different annotators.
+            lease: seconds of the lease; those of the session by default.
+            keep: whether the lease outlives this session object, for answers that arrive by other ways.
+
+        Returns:
+            The query, or None if there is none left to hand out: the budget is spent, or others are working on the
+            last queries. With ``k``, a list of up to k queries.
+        """
+        seconds = self.settings.lease if lease is None else check_real("lease", lease, "(0, inf)")
+        wanted = 1 if k is None else check_int("k", k)
+        queries = self._hand_out(
+            wanted, _annotator(annotator), seconds, "" if check_flag("keep", keep) else self._owner
+        )
+        return queries if k is not None else next(iter(queries), None)
+
+    @_one_at_a_time
+    def _hand_out(self, wanted: int, annotator: str, seconds: float, owner: str) -> list[Query]:
+        while True:
+            with self._store.writing():
+                found = self._available(annotator, wanted)
+                if len(found) == wanted or len(self._store.queries()) >= self.budget:
+                    until = time.time() + seconds
+                    for number, _ in found:
+                        self._store.lease(number, annotator, until, owner)
+                    return [make_query(self.dataset, state, number, annotator, until) for number, state in found]
+            self._choose(wanted - len(found))
+
+    def _available(self, annotator: str, wanted: int) -> list[tuple[int, int]]:
+        """Return up to ``wanted`` queries that can be handed out; skipped ones only once all others are chosen."""
+        answers = self.settings.answers_per_query
+        found = self._store.available(annotator, answers, wanted, skipped=False)
+        if len(found) < wanted and len(self._store.queries()) >= self.budget:
+            found += self._store.available(annotator, answers, wanted - len(found), skipped=True)
+        return found
+
+    def _choose(self, wanted: int) -> None:
+        """Let the strategy choose at least ``wanted`` more queries, unless another process does so at the same time."""
+        self._catch_up()
+        number, left = self._store.last_choice()
+        chosen = np.array(self._store.queries(), np.int64)
+        if len(chosen) >= self.budget:
+            return
+        states, after = self._chooser.choose(chosen, wanted, ChoiceState(**left))
+        self._store.add_choice(number + 1, states.tolist(), after.as_text())
+
+    def tell(self, id: Any, answer: Any, *, annotator: str = "") -> None:
+        """Answer a query.
+
+        Args:
+            id: id of the state, ``query.id``.
+            answer: one number for the state; a dict of one per action, for the actions that the data took; or a list of
+                one per distinct transition, in the order of ``query.transitions``.
+            annotator: who answers.
+
+        Raises:
+            UnknownStateError: there is no such state.
+            QueryError: the state was not asked about, or has all its answers.
+            AnswerError: the answer has another form, or a number that is not finite.
+        """
+        self._tell([(id, answer)], _annotator(annotator))
+
+    def tell_many(self, answers: Mapping[Any, Any], *, annotator: str = "") -> None:
+        """Answer several queries, all of them or none.
+
+        Args:
+            answers: id of the state -> answer; see `tell`.
+            annotator: who answers.
+        """
+        given = check_instance("answers", answers, Mapping)  # type: ignore[type-abstract]
+        self._tell(given.items(), _annotator(annotator))
+
+    @_one_at_a_time
+    def _tell(self, answers: Iterable[tuple[Any, Any]], who: str) -> None:
+        needed = self.settings.answers_per_query
+        with self._store.writing():
+            for id, answer in answers:
+                state, number = self._query(id)
+                rewards = rewards_of(make_query(self.dataset, state, number), answer)
+                present = self._store.annotators_of(number)
+                if who in present or len(present) >= needed:
+                    by = f" by {', '.join(map(repr, present))}" if any(present) else ""
+                    raise QueryError(
+                        f"the state {shown(id)} has been answered already{by}: retract the answer first to change it"
+                    )
+                self._store.add_answer(number, who, as_text(answer), rewards.tolist())
+
+    @_one_at_a_time
+    def skip(self, id: Any, *, annotator: str = "") -> None:
+        """Put a query off: it costs no budget and comes back after all others.
+
+        Raises:
+            UnknownStateError: there is no such state.
+            QueryError: the state was not asked about, or has all its answers.
+        """
+        who = _annotator(annotator)
+        with self._store.writing():
+            _, number = self._query(id)
+            if len(self._store.annotators_of(number)) >= self.settings.answers_per_query:
+                raise QueryError(f"the state {shown(id)} has been answered already")
+            self._store.skip(number, who)
+
+    @_one_at_a_time
+    def release(self, id: Any, *, annotator: str = "") -> None:
+        """Give back a query that was handed out to ``annotator``: it is the next one to be asked."""
+        self._store.release(self._query(id)[1], _annotator(annotator))
+
+    @_one_at_a_time
+    def undo(self, *, annotator: str = "") -> Any:
+        """Withdraw the last answer of an annotator; return the id of its state, or None if there is no answer."""
+        who = _annotator(annotator)
+        with self._store.writing():
+            self._catch_up()
+            mine = [answer for answer in self._log.valid() if answer.annotator == who]
+            if not mine:
+                return None
+            self._store.withdraw(mine[-1].number)
+            return self._id_of(mine[-1].query)
+
+    @_one_at_a_time
+    def retract(self, id: Any, *, annotator: str | None = None) -> None:
+        """Withdraw the answers about a state, or only that of one annotator; the state is asked about again.
+
+        Raises:
+            UnknownStateError: there is no such state.
+            QueryError: there is no answer to withdraw.
+        """
+        who = None if annotator is None else _annotator(annotator)
+        with self._store.writing():
+            self._catch_up()
+            _, number = self._query(id)
+            found = [a for a in self._log.valid() if a.query == number and who in (None, a.annotator)]
+            if not found:
+                raise QueryError(f"there is no answer about the state {shown(id)} to withdraw")
+            for answer in found:
+                self._store.withdraw(answer.number)
+
+    @_one_at_a_time
+    def query(self, id: Any) -> Query:
+        """Return the query about a state that was asked about.
+
+        Raises:
+            UnknownStateError: there is no such state.
+            QueryError: the state was not asked about.
+        """
+        return make_query(self.dataset, *self._query(id))
+
+    @_one_at_a_time
+    def status(self) -> SessionStatus:
+        """Return how far the session is."""
+        self._catch_up()
+        labelled = set(self._log.labels)
+        annotators: dict[str, int] = defaultdict(int)
+        for answer in self._log.valid():
+            annotators[answer.annotator] += 1
+        return SessionStatus(
+            budget=self.budget,
+            answered=len(labelled),
+            asked=len(self._log.states),
+            handed_out=len({lease.query for lease in self._store.leases()} - labelled),
+            skipped=len(self._store.skipped() - labelled),
+            annotators=dict(annotators),
+        )
+
+    @_one_at_a_time
+    def handed_out(self) -> list[HandedOut]:
+        """Return the queries that somebody is working on, in the order of choice."""
+        self._catch_up()
+        leases = [lease for lease in self._store.leases() if lease.query not in self._log.labels]
+        return [HandedOut(self._id_of(lease.query), lease.annotator, lease.until) for lease in leases]
+
+    @_one_at_a_time
+    def answers(self) -> list[GivenAnswer]:
+        """Return all answers that were not withdrawn, in the order in which they were told."""
+        self._catch_up()
+        return [
+            GivenAnswer(answer.number, self._id_of(answer.query), answer.annotator, answer.given, answer.told)
+            for answer in self._log.valid()
+        ]
+
+    @_one_at_a_time
+    def labels(self) -> list[Label]:
+        """Return the states that have all their answers, in the order in which they were completed."""
+        self._catch_up()
+        return [
+            Label.of(make_query(self.dataset, self._log.states[query - 1], query), *self._log.told(query))
+            for query in self._log.labels
+        ]
+
+    @property
+    def rewards(self) -> FloatArray:
+        """[size] the rewards that have been told, NaN elsewhere: what the learner sees."""
+        with self._lock:
+            self._catch_up()
+            return self.problem.rewards.copy()
+
+    @_one_at_a_time
+    def policy(self) -> StatePolicy:
+        """Return the policy that the learner finds with the labels so far."""
+        self._catch_up()
+        told = self.problem.revealable
+        return StatePolicy.of(self.dataset, self.problem.learn(told), told)
+
+    @_one_at_a_time
+    def bounds(self, low: Any = None, high: Any = None) -> ValueBounds:
+        """Return what the policy so far earns at least and at most, and the most that any policy could earn.
+
+        They hold in the model of the data: for the transitions that the data show, and the actions that they took, with
+        unknown rewards anywhere between ``low`` and ``high``.
+
+        Args:
+            low: smallest possible reward, or one per state [n]; by default that of the last call.
+            high: largest possible reward, likewise. Both are kept in the file for `curve` and `should_stop`.
+
+        Raises:
+            OptionError: the range is missing, empty or not finite, or an answer lies outside of it.
+        """
+        self._catch_up()
+        ends = self._reward_range(low, high)
+        found = self._curve.bounds(self.problem.revealable, *ends)
+        if low is not None:
+            self._store.set_note(RANGE, [end.tolist() for end in ends])
+        return found
+
+    @_one_at_a_time
+    def curve(self, low: Any = None, high: Any = None) -> list[CurvePoint]:
+        """Return the bounds before the first label and after every label, in the order of the answers; see `bounds`."""
+        self._catch_up()
+        ends = self._reward_range(low, high)
+        labels = [(self._log.states[query - 1], answers) for query, answers in self._log.labels.items()]
+        return self._curve.points(labels, *ends)
+
+    def should_stop(self, regret: float, low: Any = None, high: Any = None) -> bool:
+        """Return whether the policy so far earns at most ``regret`` less than the best one; see `bounds`."""
+        return self.bounds(low, high).regret <= check_real("regret", regret, "[0, inf)")
+
+    @property
+    def reward_range(self) -> tuple[list[float], list[float]] | None:
+        """The range that `bounds` was last given: the lower and the upper ends, one or n of each; None without one."""
+        with self._lock:
+            kept = self._store.note(RANGE)
+        return None if kept is None else (kept[0], kept[1])
+
+    def _reward_range(self, low: Any, high: Any) -> tuple[FloatArray, FloatArray]:
+        if (low is None) != (high is None):
+            raise OptionError("give both low and high, the ends of the range of unknown rewards, or neither")
+        kept = self.reward_range if low is None else (low, high)
+        if kept is None:
+            raise OptionError("the range of unknown rewards is not known yet: call bounds(low, high) first")
+        n = self.dataset.n_states
+        return range_end("low", kept[0], n), range_end("high", kept[1], n)
+
+    def _query(self, id: Any) -> tuple[int, int]:
+        """Return the number of a state and of the query about it."""
+        state = int(self.dataset.numbers([id])[0])
+        number = self._store.query_of(state)
+        if number is None:
+            raise QueryError(f"the state {shown(id)} has not been asked about: tell what `ask` returned")
+        return state, number
+
+    def _id_of(self, query: int) -> Any:
+        return state_id(self.dataset, self._log.states[query - 1])
+
+    def _catch_up(self) -> None:
+        """Tell the problem what was answered and withdrawn, here or by other processes, since the last time."""
+        for state, rewards in self._log.catch_up():
+            self._chooser.tell(state, rewards)
+
+
+def _annotator(name: Any) -> str:
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise OptionError(f"annotator must be printable text of at most {LONGEST_NAME} characters, not {shown(name)}")
+    return str(name)
