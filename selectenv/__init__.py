@@ -1,6 +1,15 @@
 """Which rewards matter? Gymnasium environments for choosing the states to label in an offline dataset."""
 
-from selectenv.datasets import OfflineDataset, from_arrays
+from selectenv.datasets import (
+    OfflineDataset,
+    from_arrays,
+    from_csv,
+    from_dataframe,
+    from_episodes,
+    from_gymnasium,
+    from_minari,
+    from_parquet,
+)
 from selectenv.domains.tabular import TabularWorld, from_outcomes, from_toy_text
 from selectenv.env import RewardSelectionEnv
 from selectenv.factory import make_env, make_problem
@@ -30,7 +39,13 @@ __all__ = [
     "WorldDefaults",
     "env_id",
     "from_arrays",
+    "from_csv",
+    "from_dataframe",
+    "from_episodes",
+    "from_gymnasium",
+    "from_minari",
     "from_outcomes",
+    "from_parquet",
     "from_toy_text",
     "make_env",
     "make_problem",

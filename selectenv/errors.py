@@ -55,6 +55,10 @@ class DatasetError(SelectEnvError, ValueError):
     """Arrays that do not form a dataset."""
 
 
+class LogError(DatasetError):
+    """A log with an entry that cannot be used; the message names its row and its column."""
+
+
 class FileError(SelectEnvError, OSError):
     """A file or directory that cannot be read or written."""
 

@@ -2,6 +2,8 @@
 
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.from_arrays import from_arrays
+from selectenv.datasets.from_recordings import from_episodes, from_gymnasium, from_minari
+from selectenv.datasets.from_tables import from_csv, from_dataframe, from_parquet
 from selectenv.datasets.storage import cache_folder, cached, load, save
 from selectenv.datasets.tabular_collection import PUBLISHED_SIZE, collect, dataset_spec
 
@@ -13,6 +15,12 @@ __all__ = [
     "collect",
     "dataset_spec",
     "from_arrays",
+    "from_csv",
+    "from_dataframe",
+    "from_episodes",
+    "from_gymnasium",
+    "from_minari",
+    "from_parquet",
     "load",
     "save",
 ]

@@ -20,7 +20,9 @@ from selectenv.checks import (
     check_real,
     shown,
 )
+from selectenv.datasets.dataframe_export import to_frame
 from selectenv.datasets.images import Images
+from selectenv.datasets.naming import check_action_names, check_state_columns, stored_columns, summary
 from selectenv.datasets.reward_summary import RewardSummary, summarise_rewards
 from selectenv.datasets.unique_transitions import UniqueTransitions
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
@@ -88,6 +90,10 @@ class OfflineDataset:
     """How the data were made: world, mixture, size, seed."""
     images: Images | None = field(default=None, repr=False)
     """The image of each state, if states are images; ids are then hashes of the images."""
+    action_names: NDArray[Any] | None = None
+    """[actions] the log's own name of each action (integers or strings); None if actions have only numbers."""
+    state_columns: Mapping[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    """Column -> [n] its value in each state, if states were made of several columns of a log."""
     _shared: dict[str, Any] = field(default_factory=dict, repr=False, kw_only=True)
     """Cached values that do not depend on rewards; a dataset shares them with its reward-free copy."""
 
@@ -98,6 +104,8 @@ class OfflineDataset:
         check_instance("spec", self.spec, Mapping)  # type: ignore[type-abstract]
         if self.images is not None:
             check_instance("images", self.images, Images)
+        if self.action_names is not None:
+            check_action_names(self.action_names, actions)
         self._check_columns()
         size, n = len(self.state), len(self.ids)
         if size == 0 or n == 0:
@@ -119,6 +127,7 @@ class OfflineDataset:
             raise DatasetError("a transition that terminates its episode has no next state: it must be -1")
         if self.images is not None and len(self.images) != n:
             raise DatasetError(f"there are {len(self.images)} images of {n} states")
+        check_state_columns(self.state_columns, n)
 
     def _check_columns(self) -> None:
         """Check the types of the columns, and make them contiguous."""
@@ -145,6 +154,23 @@ class OfflineDataset:
         rewards = "hidden rewards" if self.has_rewards else "no rewards"
         source = self.spec.get("world", self.spec.get("source", "unknown source"))
         return f"<OfflineDataset of {source}: {len(self):,} transitions, {self.n_states:,} states, {rewards}>"
+
+    @property
+    def summary(self) -> str:
+        """One line: the source, and the number of transitions, episodes, states and actions."""
+        return summary(self)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame with one row per transition; `from_dataframe` makes the dataset from it again.
+
+        Its columns are ``episode``, ``step``, ``state`` (or the columns that make up a state), ``action``,
+        ``next_state`` (or the same columns after ``next_``; missing where it is not known), ``terminated``,
+        ``truncated`` and, if the data have rewards, ``reward``.
+
+        Args:
+            library: "pandas" or "polars".
+        """
+        return to_frame(self, library)
 
     @property
     def n_states(self) -> int:
@@ -455,7 +481,9 @@ class OfflineDataset:
         if self.images is not None:
             columns["images"] = self.images.words
             columns["image_shape"] = np.array([*self.images.shape, self.images.salt])
-        return columns
+        if self.action_names is not None:
+            columns["action_names"] = self.action_names
+        return columns | stored_columns(self.state_columns)
 
     def _rewards(self) -> FloatArray:
         if self.hidden_reward is None:

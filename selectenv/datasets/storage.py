@@ -17,11 +17,14 @@ import platformdirs
 from selectenv.checks import check_instance, check_path
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.images import Images
+from selectenv.datasets.naming import take_stored_columns
 from selectenv.errors import CacheWarning, DatasetFileError
 from selectenv.io.atomic import whole_file
 
 FORMAT = "selectenv-dataset"
 VERSION = 2
+NAMES_VERSION = 3
+"""Version of files with names of actions or columns of states, which releases that read only version 2 do not know."""
 ALIGNMENT = 64
 HEADER_BYTES = 1 << 16
 """Upper limit on the header of an array."""
@@ -35,7 +38,7 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
     target = check_path("path", path)
     header = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if dataset.action_names is None and not dataset.state_columns else NAMES_VERSION,
         "n_actions": dataset.n_actions,
         "spec": dict(dataset.spec),
         "digest": _digest(dataset),
@@ -72,9 +75,9 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
         raise DatasetFileError(f"{os.fspath(path)!r} is not a dataset written by selectenv") from None
     except Exception as error:  # corrupt files raise unrelated exception types: those of NumPy, zipfile, zlib, ...
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged or not a dataset file ({error})") from None
-    if version != VERSION:
+    if version not in (VERSION, NAMES_VERSION):
         raise DatasetFileError(
-            f"{os.fspath(path)!r} has format version {version}; this release reads version {VERSION}"
+            f"{os.fspath(path)!r} has format version {version}; this release reads {VERSION} and {NAMES_VERSION}"
         )
     try:
         images = None
@@ -86,6 +89,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             hidden_reward=arrays.pop("hidden_reward", None),
             spec=header["spec"],
             images=images,
+            state_columns=take_stored_columns(arrays),
             **arrays,
         )
         intact = _digest(dataset) == digest
