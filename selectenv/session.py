@@ -4,17 +4,17 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from selectenv.checks import check_instance, check_int, check_path, check_real, shown
+from selectenv.checks import check_flag, check_instance, check_int, check_path, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import ClosedError, DatasetError, OptionError, QueryError
-from selectenv.evaluation.value_bounds import ValueBounds
+from selectenv.evaluation.value_bounds import ValueBounds, range_end
 from selectenv.labelling.answer_log import AnswerLog
 from selectenv.labelling.answers import as_text, rewards_of
 from selectenv.labelling.bounds_curve import BoundsCurve
@@ -233,7 +233,9 @@ class LabellingSession:
         """
         seconds = self.settings.lease if lease is None else check_real("lease", lease, "(0, inf)")
         wanted = 1 if k is None else check_int("k", k)
-        queries = self._hand_out(wanted, _annotator(annotator), seconds, "" if keep else self._owner)
+        queries = self._hand_out(
+            wanted, _annotator(annotator), seconds, "" if check_flag("keep", keep) else self._owner
+        )
         return queries if k is not None else next(iter(queries), None)
 
     @_one_at_a_time
@@ -280,12 +282,21 @@ class LabellingSession:
             QueryError: the state was not asked about, or has all its answers.
             AnswerError: the answer has another form, or a number that is not finite.
         """
-        self.tell_many([(id, answer)], annotator=annotator)
+        self._tell([(id, answer)], _annotator(annotator))
+
+    def tell_many(self, answers: Mapping[Any, Any], *, annotator: str = "") -> None:
+        """Answer several queries, all of them or none.
+
+        Args:
+            answers: id of the state -> answer; see `tell`.
+            annotator: who answers.
+        """
+        given = check_instance("answers", answers, Mapping)  # type: ignore[type-abstract]
+        self._tell(given.items(), _annotator(annotator))
 
     @_one_at_a_time
-    def tell_many(self, answers: Iterable[tuple[Any, Any]], *, annotator: str = "") -> None:
-        """Answer several queries, all of them or none; see `tell`."""
-        who, needed = _annotator(annotator), self.settings.answers_per_query
+    def _tell(self, answers: Iterable[tuple[Any, Any]], who: str) -> None:
+        needed = self.settings.answers_per_query
         with self._store.writing():
             for id, answer in answers:
                 state, number = self._query(id)
@@ -338,10 +349,11 @@ class LabellingSession:
             UnknownStateError: there is no such state.
             QueryError: there is no answer to withdraw.
         """
+        who = None if annotator is None else _annotator(annotator)
         with self._store.writing():
             self._catch_up()
             _, number = self._query(id)
-            found = [a for a in self._log.valid() if a.query == number and annotator in (None, a.annotator)]
+            found = [a for a in self._log.valid() if a.query == number and who in (None, a.annotator)]
             if not found:
                 raise QueryError(f"there is no answer about the state {shown(id)} to withdraw")
             for answer in found:
@@ -393,18 +405,10 @@ class LabellingSession:
     def labels(self) -> list[Label]:
         """Return the states that have all their answers, in the order in which they were completed."""
         self._catch_up()
-        found, means = [], self.dataset.reward_summary(self.problem.rewards).by_action
-        for query in self._log.labels:
-            state = self._log.states[query - 1]
-            details = make_query(self.dataset, state, query)
-            numbers = sorted({*self.dataset.action[self.dataset.transitions_of(np.array([state]))].tolist()})
-            rewards = {
-                action.action: float(means[state, number])
-                for action, number in zip(details.actions, numbers, strict=True)
-            }
-            told, spread = self._log.told(query)
-            found.append(Label(details.id, rewards, float(spread.max()), tuple(told.tolist())))
-        return found
+        return [
+            Label.of(make_query(self.dataset, self._log.states[query - 1], query), *self._log.told(query))
+            for query in self._log.labels
+        ]
 
     @property
     def rewards(self) -> FloatArray:
@@ -438,7 +442,7 @@ class LabellingSession:
         ends = self._reward_range(low, high)
         found = self._curve.bounds(self.problem.revealable, *ends)
         if low is not None:
-            self._store.set_note(RANGE, [np.asarray(end, float).tolist() for end in ends])
+            self._store.set_note(RANGE, [end.tolist() for end in ends])
         return found
 
     @_one_at_a_time
@@ -454,19 +458,20 @@ class LabellingSession:
         return self.bounds(low, high).regret <= check_real("regret", regret, "[0, inf)")
 
     @property
-    def reward_range(self) -> tuple[Any, Any] | None:
-        """The range of the unknown rewards that `bounds` was last given; None if there is none yet."""
+    def reward_range(self) -> tuple[list[float], list[float]] | None:
+        """The range that `bounds` was last given: the lower and the upper ends, one or n of each; None without one."""
         with self._lock:
             kept = self._store.note(RANGE)
         return None if kept is None else (kept[0], kept[1])
 
-    def _reward_range(self, low: Any, high: Any) -> tuple[Any, Any]:
+    def _reward_range(self, low: Any, high: Any) -> tuple[FloatArray, FloatArray]:
         if (low is None) != (high is None):
             raise OptionError("give both low and high, the ends of the range of unknown rewards, or neither")
         kept = self.reward_range if low is None else (low, high)
         if kept is None:
             raise OptionError("the range of unknown rewards is not known yet: call bounds(low, high) first")
-        return kept
+        n = self.dataset.n_states
+        return range_end("low", kept[0], n), range_end("high", kept[1], n)
 
     def _query(self, id: Any) -> tuple[int, int]:
         """Return the number of a state and of the query about it."""
@@ -486,6 +491,6 @@ class LabellingSession:
 
 
 def _annotator(name: Any) -> str:
-    if not isinstance(name, str) or len(name) > LONGEST_NAME:
-        raise OptionError(f"annotator must be text of at most {LONGEST_NAME} characters, not {shown(name)}")
-    return name
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise OptionError(f"annotator must be printable text of at most {LONGEST_NAME} characters, not {shown(name)}")
+    return str(name)

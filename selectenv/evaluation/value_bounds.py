@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from selectenv.checks import LARGEST_REWARD, as_reals, check_real, shown
+from selectenv.checks import LARGEST_REWARD, as_reals, check_real, is_real, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import OptionError
+from selectenv.errors import DatasetError, OptionError, PolicyError
 from selectenv.kernels.tabular.model import Model, build_model
 from selectenv.kernels.tabular.single import learn_one
 from selectenv.kernels.tabular.tolerances import TIE
@@ -60,10 +60,19 @@ def value_bounds(
 
     Raises:
         OptionError: the range is empty or not finite, or a known reward lies outside of it.
+        DatasetError: there are not as many rewards as transitions.
+        PolicyError: the policy has another shape, or probabilities that are negative or not finite.
     """
-    check_real("gamma", gamma, "[0, 1)")
+    gamma, n = check_real("gamma", gamma, "[0, 1)"), dataset.n_states
+    rewards, policy = as_reals("rewards", rewards, DatasetError), as_reals("policy", policy, PolicyError)
+    if rewards.shape != (len(dataset),):
+        raise DatasetError(f"rewards must have shape ({len(dataset)},), one per transition, not {rewards.shape}")
+    if policy.shape != (n, dataset.n_actions) or not ((policy >= 0) & (policy < np.inf)).all():
+        raise PolicyError(f"policy must be probabilities of shape {(n, dataset.n_actions)}")
     known = ~np.isnan(rewards)
-    lows, highs = (_ends(name, end, dataset)[dataset.state] for name, end in (("low", low), ("high", high)))
+    lows, highs = (
+        np.broadcast_to(range_end(name, end, n), n)[dataset.state] for name, end in (("low", low), ("high", high))
+    )
     wrong = np.flatnonzero((lows > highs) | (known & ((rewards < lows) | (rewards > highs))))
     if len(wrong):
         at = wrong[0]
@@ -77,21 +86,23 @@ def value_bounds(
         dataset.empirical_model(np.where(known, rewards, ends), exclude_unseen=True) for ends in (lows, highs)
     )
     chain, share = _chain(dataset, worst, policy)
-    n, choice_state = dataset.n_states, _choice_states(worst)
-    earned = [np.bincount(choice_state, share * model.reward, n) for model in (worst, best)]
+    earned = [np.bincount(_choice_states(worst), share * model.reward, n) for model in (worst, best)]
     least, most = (_value(dataset, chain._replace(reward=reward[_acting(chain)]), gamma) for reward in earned)
     scale = max(1.0, float(np.abs(lows).max()), float(np.abs(highs).max()))
     tie = max(TIE, 1e-13 * scale / (1.0 - gamma + 1e-6))
     return ValueBounds(least, most, _value(dataset, best, gamma), 2.0 * tie / (1.0 - gamma))
 
 
-def _ends(name: str, end: Any, dataset: OfflineDataset) -> FloatArray:
-    """Return one end of the range per state [n]."""
-    found = as_reals(name, [end] if np.ndim(end) == 0 else end, OptionError)
-    n = dataset.n_states
+def range_end(name: str, end: Any, n: int) -> FloatArray:
+    """Return one end of a range of rewards as an array [1], or [n] if it is given per state.
+
+    Raises:
+        OptionError: it is neither a finite number nor n of them.
+    """
+    found = as_reals(name, [end] if is_real(end) else end, OptionError)
     if found.shape not in ((1,), (n,)) or not (np.abs(found) <= LARGEST_REWARD).all():
         raise OptionError(f"{name} must be a finite number, or {n} of them, one per state, not {shown(end)}")
-    return np.broadcast_to(found, n)
+    return found
 
 
 def _choice_states(model: Model) -> Any:

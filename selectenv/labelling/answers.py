@@ -28,7 +28,7 @@ def rewards_of(query: Query, answer: Any) -> FloatArray:
     if isinstance(answer, Mapping):
         given = _by_action(query, answer)
         return np.array([given[str(transition.action)] for transition in transitions])
-    if isinstance(answer, list | tuple | np.ndarray):
+    if is_list(answer):
         values = list(answer)
         if len(values) != len(transitions):
             raise AnswerError(
@@ -37,6 +37,11 @@ def rewards_of(query: Query, answer: Any) -> FloatArray:
             )
         return np.array([_number(query, value) for value in values])
     return np.full(len(transitions), _number(query, answer))
+
+
+def is_list(answer: Any) -> bool:
+    """Return whether an answer has one number per distinct transition."""
+    return isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.ndim > 0)
 
 
 def _by_action(query: Query, answer: Mapping[Any, Any]) -> dict[str, float]:
@@ -70,9 +75,7 @@ def as_text(answer: Any) -> str:
     """Return an answer, already checked, as JSON text."""
     if isinstance(answer, Mapping):
         return json.dumps({str(action): float(value) for action, value in answer.items()})
-    return json.dumps(
-        [float(value) for value in answer] if isinstance(answer, list | tuple | np.ndarray) else float(answer)
-    )
+    return json.dumps([float(value) for value in answer] if is_list(answer) else float(answer))
 
 
 def averaged(rewards: list[FloatArray]) -> tuple[FloatArray, FloatArray]:

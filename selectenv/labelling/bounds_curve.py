@@ -9,7 +9,7 @@ from selectenv.evaluation.value_bounds import ValueBounds, value_bounds
 from selectenv.labelling.queries import state_id
 from selectenv.labelling.session_reports import CurvePoint
 from selectenv.labelling.told_problem import ToldProblem
-from selectenv.typing import BoolArray
+from selectenv.typing import BoolArray, FloatArray
 
 
 class BoundsCurve:
@@ -21,23 +21,23 @@ class BoundsCurve:
         self._points: list[tuple[Any, CurvePoint]] = []
         """Points, each with everything that it depends on."""
 
-    def bounds(self, labels: BoolArray, low: Any, high: Any) -> ValueBounds:
+    def bounds(self, labels: BoolArray, low: FloatArray, high: FloatArray) -> ValueBounds:
         """Return the bounds for what was told about ``labels`` [n]."""
         problem = self._problem
         rewards = np.where(labels[problem.dataset.state], problem.rewards, np.nan)
         policy = problem.learn(labels).table
         return value_bounds(problem.dataset, rewards, policy, problem.learner.gamma, low, high)
 
-    def points(self, labels: Iterable[tuple[int, Any]], low: Any, high: Any) -> list[CurvePoint]:
+    def points(self, labels: Iterable[tuple[int, Any]], low: FloatArray, high: FloatArray) -> list[CurvePoint]:
         """Return the bounds before the first label and after every label.
 
         Args:
             labels: state numbers in order, each with a value that changes whenever its rewards do.
-            low: smallest possible unknown reward; see `value_bounds`.
-            high: largest possible unknown reward.
+            low: [1 or n] smallest possible unknown reward.
+            high: [1 or n] largest possible unknown reward.
         """
         known = np.zeros(self._problem.n_states, bool)
-        ends = tuple(np.asarray(end, float).tobytes() for end in (low, high))
+        ends = low.tobytes(), high.tobytes()
         for i, (state, version) in enumerate([(-1, ends), *labels]):
             if state >= 0:
                 known[state] = True

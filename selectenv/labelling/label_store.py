@@ -97,7 +97,7 @@ class LabelStore:
             self._database = _connect(":memory:")
             _fill(self._database, settings or {}, None)
             return
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise SessionFileError(f"there is no session file {str(path)!r}")
         with self._errors():
             self._database = _connect(path)
@@ -324,8 +324,6 @@ def create(path: Path, settings: dict[str, Any], dataset: bytes | None) -> bool:
     Raises:
         SessionFileError: it cannot be written.
     """
-    if path.exists():
-        return False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial")

@@ -20,7 +20,7 @@ def make_or_resume(path: Path | None, settings: SessionSettings, dataset: Offlin
     """
     if path is None:
         return LabelStore(None, settings.stored())
-    if not path.exists():
+    if not os.path.exists(path):
         large = is_large(dataset)
         if large:
             save(dataset, path_beside(path))

@@ -3,7 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from selectenv.labelling.queries import Action
+import numpy as np
+
+from selectenv.labelling.queries import Action, Query
+from selectenv.typing import FloatArray
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,16 @@ class Label:
     """Largest difference between two answers about the same transition; 0 with one answer."""
     transitions: tuple[float, ...]
     """Reward of each distinct transition, in the order of ``query.transitions``."""
+
+    @classmethod
+    def of(cls, query: Query, told: FloatArray, spread: FloatArray) -> "Label":
+        """Return the label of a query from mean and spread of its answers, per distinct transition."""
+        rewards, first = {}, 0
+        for action in query.actions:
+            counts = [transition.count for transition in action.transitions]
+            rewards[action.action] = float(np.average(told[first : first + len(counts)], weights=counts))
+            first += len(counts)
+        return cls(query.id, rewards, float(spread.max()), tuple(told.tolist()))
 
 
 @dataclass(frozen=True)

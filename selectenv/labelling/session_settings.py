@@ -1,11 +1,12 @@
 """The settings of a session: everything, besides the dataset and the answers, that its queries depend on."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from selectenv.budget import cap_to_labelable, number_of_labels
-from selectenv.checks import check_int, check_name, check_real
+from selectenv.checks import check_instance, check_int, check_name, check_real
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, SessionError, SessionFileError
 from selectenv.labelling.strategy import Strategy, described, find_strategy
@@ -55,7 +56,8 @@ class SessionSettings:
         """Return the settings after checking them; a fractional budget and omitted options are resolved."""
         n = dataset.n_states
         labels = cap_to_labelable(number_of_labels(budget, n), int(dataset.labelable.sum()))
-        options = {**options, "learner": options.get("learner") or DEFAULT_LEARNER}
+        if options.get("learner") is None:
+            options = {**options, "learner": DEFAULT_LEARNER}
         if labels_per_refit is None:
             refits = LEARNERS.find(options["learner"]).laptop_refits
             slow = refits is not None and options.get("scale") != "paper"
@@ -74,7 +76,9 @@ class SessionSettings:
             seed=check_int("seed", seed, 0),
             answers_per_query=check_int("answers_per_query", answers_per_query),
             lease=check_real("lease", lease, "(0, inf)"),
-            labels_per_refit=number_of_labels(labels_per_refit, n, "labels_per_refit", OptionError, float("inf")),
+            labels_per_refit=min(
+                number_of_labels(labels_per_refit, n, "labels_per_refit", OptionError, math.inf), labels
+            ),
             occupancy=check_name("occupancy", occupancy, OCCUPANCIES),
             options=options,
         )
@@ -159,6 +163,8 @@ class SessionSettings:
             OptionError: the options are not those of the learner.
         """
         learner = self.options["learner"]
+        if given is not None:
+            check_instance("learner", given, str)
         if (given is None and is_reference(learner)) or given not in (None, learner):
             raise SessionError(f"{name} is a session of the learner {learner!r}: pass this as learner=")
         row = LEARNERS.find(learner)
