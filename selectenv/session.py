@@ -330,6 +330,24 @@ class LabellingSession:
         self._store.release(self._query(id)[1], _annotator(annotator))
 
     @_one_at_a_time
+    def hand_out(self, id: Any, *, annotator: str = "") -> Query:
+        """Hand out a query that was asked before: to renew its lease, or after its answer was withdrawn.
+
+        Raises:
+            UnknownStateError: there is no such state.
+            QueryError: the state was not asked about, has all its answers, or others are working on it.
+        """
+        who, answers, until = _annotator(annotator), self.settings.answers_per_query, time.time() + self.settings.lease
+        with self._store.writing():
+            state, number = self._query(id)
+            self._store.release(number, who)
+            free = [self._store.available(who, answers, self.budget, skipped=skipped) for skipped in (False, True)]
+            if (number, state) not in [*free[0], *free[1]]:
+                raise QueryError(f"the state {shown(id)} has been answered already, or others are working on it")
+            self._store.lease(number, who, until, self._owner)
+        return make_query(self.dataset, state, number, who, until)
+
+    @_one_at_a_time
     def undo(self, *, annotator: str = "") -> Any:
         """Withdraw the last answer of an annotator; return the id of its state, or None if there is no answer."""
         who = _annotator(annotator)

@@ -92,10 +92,10 @@ class Query:
 
 def action_names(dataset: OfflineDataset) -> list[Action]:
     """Return the actions as the caller knows them: names if the data have them, else numbers."""
-    names = dataset.spec.get("actions")
-    if isinstance(names, list | tuple) and len(names) == dataset.n_actions:
-        return [str(name) for name in names]
-    return list(range(dataset.n_actions))
+    if dataset.action_names is None:
+        return list(range(dataset.n_actions))
+    names: list[Action] = dataset.action_names.tolist()
+    return names
 
 
 def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str = "", until: float = 0.0) -> Query:

@@ -1,0 +1,1 @@
+"""The labelling page: a local web server over a labelling session."""
