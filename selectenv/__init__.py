@@ -2,6 +2,7 @@
 
 from selectenv.datasets import (
     OfflineDataset,
+    example_log,
     from_arrays,
     from_csv,
     from_dataframe,
@@ -38,6 +39,7 @@ __all__ = [
     "TabularWorld",
     "WorldDefaults",
     "env_id",
+    "example_log",
     "from_arrays",
     "from_csv",
     "from_dataframe",

@@ -1,6 +1,7 @@
 """Datasets: transitions whose rewards stay hidden until a state is labelled."""
 
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.example_log import example_log
 from selectenv.datasets.from_arrays import from_arrays
 from selectenv.datasets.from_recordings import from_episodes, from_gymnasium, from_minari
 from selectenv.datasets.from_tables import from_csv, from_dataframe, from_parquet
@@ -14,6 +15,7 @@ __all__ = [
     "cached",
     "collect",
     "dataset_spec",
+    "example_log",
     "from_arrays",
     "from_csv",
     "from_dataframe",

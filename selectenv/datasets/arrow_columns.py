@@ -76,7 +76,7 @@ def discrete(name: str, column: Any, where: Where, *, untyped: bool = False) -> 
 def _encoded(name: str, column: Any, where: Where, untyped: bool) -> Column:
     """Return a column of text or categories."""
     arrow = require("pyarrow")
-    if column.num_chunks == 0:
+    if len(column) == 0:
         return Column(name, np.empty(0, np.int32), np.empty(0, str))
     chunks = (column if is_categorical(column.type) else column.dictionary_encode()).unify_dictionaries().chunks
     code: Int32Array = np.concatenate([chunk.indices.cast(arrow.int32()).fill_null(-1).to_numpy() for chunk in chunks])

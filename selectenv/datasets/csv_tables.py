@@ -25,7 +25,8 @@ class CsvFile:
         self._arrow, self._csv = require("pyarrow"), require("pyarrow.csv")
         self._delimiter = delimiter
         try:
-            with self._csv.open_csv(path, parse_options=self._parsing()) as reader:
+            parsing = self._parsing(invalid_row_handler=lambda row: "skip")
+            with self._csv.open_csv(path, parse_options=parsing) as reader:
                 self.names: list[str] = reader.schema.names
         except (self._arrow.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._unreadable(error) from None

@@ -1,10 +1,10 @@
 """An offline dataset: transitions whose rewards stay hidden until a state is labelled."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from selectenv.datasets.dataframe_export import to_frame
 from selectenv.datasets.images import Images
 from selectenv.datasets.naming import check_action_names, check_state_columns, stored_columns, summary
 from selectenv.datasets.reward_summary import RewardSummary, summarise_rewards
+from selectenv.datasets.shared_property import shared_property
 from selectenv.datasets.unique_transitions import UniqueTransitions
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
 from selectenv.kernels.tabular.model import Model, build_model
@@ -37,28 +38,6 @@ COLUMNS = {
     "hidden_reward": np.dtype(np.float64),
 }
 """Types of the columns, which have one entry per transition."""
-T = TypeVar("T")
-
-
-class _shared_property(Generic[T]):  # noqa: N801 - used as a decorator, like functools.cached_property
-    """A property that is computed once for a dataset and its reward-free copy together; it must not read rewards."""
-
-    def __init__(self, compute: "Callable[[OfflineDataset], T]") -> None:
-        self._compute = compute
-        self.__doc__ = compute.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, dataset: "OfflineDataset | None", owner: type) -> T:
-        if dataset is None:
-            return self  # type: ignore[return-value]  # documentation tools inspect the descriptor itself
-        shared = dataset._shared
-        if self._name not in shared:
-            shared[self._name] = self._compute(dataset)
-        value: T = shared[self._name]
-        dataset.__dict__[self._name] = value  # found there next time, without this call
-        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,12 +171,12 @@ class OfflineDataset:
         """[size] the rewards that labels would reveal; all NaN if the data have none. For learners, not strategies."""
         return np.full(len(self), np.nan) if self.hidden_reward is None else self.hidden_reward
 
-    @_shared_property
+    @shared_property
     def visits(self) -> IntArray:
         """[n] number of transitions out of each state."""
         return np.bincount(self.state, minlength=self.n_states)
 
-    @_shared_property
+    @shared_property
     def labelable(self) -> BoolArray:
         """[n] the states that occur in the data: only they can be labelled."""
         seen: BoolArray = self.visits > 0
@@ -208,13 +187,13 @@ class OfflineDataset:
         """[n] the states whose label reveals a reward: the labelable ones, or none if the data have no rewards."""
         return self.labelable if self.has_rewards else np.zeros(self.n_states, bool)
 
-    @_shared_property
+    @shared_property
     def visitation(self) -> FloatArray:
         """[n] share of the transitions that leave each state."""
         share: FloatArray = self.visits / len(self)
         return share
 
-    @_shared_property
+    @shared_property
     def termination(self) -> FloatArray:
         """[n] share of a state's transitions that terminate an episode."""
         ends: FloatArray = np.bincount(self.state[self.terminated], minlength=self.n_states) / np.maximum(
@@ -222,14 +201,14 @@ class OfflineDataset:
         )
         return ends
 
-    @_shared_property
+    @shared_property
     def start(self) -> FloatArray:
         """[n] share of the episodes that start in each state; a truncated episode is followed by a start too."""
         starts = np.bincount(self.state[self.episode_start], minlength=self.n_states)
         share: FloatArray = starts / starts.sum()
         return share
 
-    @_shared_property
+    @shared_property
     def action_frequencies(self) -> FloatArray:
         """[n, actions] how often each action was taken; uniform in states that the data never visit."""
         pair = self.state.astype(np.int64) * self.n_actions + self.action
@@ -239,7 +218,7 @@ class OfflineDataset:
         )
         return share
 
-    @_shared_property
+    @shared_property
     def unique_transitions(self) -> UniqueTransitions:
         """The distinct transitions (state, action, next state) and their counts."""
         n, actions = self.n_states, self.n_actions
@@ -284,11 +263,11 @@ class OfflineDataset:
         """The models with the hidden rewards, by whether unseen actions are excluded."""
         return {}
 
-    @_shared_property
+    @shared_property
     def _plain_model(self) -> Model:
         return self._build_model(False)
 
-    @_shared_property
+    @shared_property
     def _excluding_model(self) -> Model:
         return self._build_model(True)
 
@@ -316,7 +295,7 @@ class OfflineDataset:
         expected = np.where(taken & (total == 0), unknown, expected)
         return expected[taken] if exclude_unseen else expected
 
-    @_shared_property
+    @shared_property
     def predecessors(self) -> tuple[Int32Array, Int32Array, FloatArray]:
         """The predecessors of each state: (first [n + 1], state [m], count [m]), sorted by the state entered."""
         unique = self.unique_transitions
@@ -328,7 +307,7 @@ class OfflineDataset:
         first = np.searchsorted(entered, np.arange(self.n_states + 1))
         return first.astype(np.int32), source.astype(np.int32), count
 
-    @_shared_property
+    @shared_property
     def successors(self) -> tuple[Int32Array, Int32Array]:
         """The successors of each state, itself included: (first [n + 1], state [m]), sorted by the state left."""
         unique = self.unique_transitions
@@ -339,7 +318,7 @@ class OfflineDataset:
         first = np.searchsorted(left, np.arange(self.n_states + 1))
         return first.astype(np.int32), entered.astype(np.int32)
 
-    @_shared_property
+    @shared_property
     def _by_state(self) -> tuple[IntArray, IntArray]:
         """The transitions of each state: (first [n + 1], transition [size])."""
         return np.concatenate([[0], np.cumsum(self.visits)]), np.argsort(self.state, kind="stable")

@@ -63,7 +63,8 @@ def from_episodes(episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = 
         LogError: an entry that cannot be used; the message names its episode, its step and its column.
         UnknownNameError: a key that does not exist.
     """
-    if isinstance(episodes, str | Mapping) or not isinstance(episodes, Iterable):
+    is_list = isinstance(episodes, Iterable) and not isinstance(episodes, str | Mapping | np.ndarray)
+    if not is_list:
         raise OptionTypeError(f"episodes must be a list of dicts, not {shown(episodes)}")
     found = [_episode(number, given) for number, given in enumerate(episodes)]
     return _episodes_dataset(found, None, bins, {"source": "episodes"})
@@ -91,11 +92,10 @@ def from_minari(dataset: Any, *, bins: Bins | None = None) -> OfflineDataset:
             dataset = minari.load_dataset(dataset)
         except Exception as error:  # ids that are not valid, files that are missing or damaged
             raise DatasetFileError(
-                f"there is no Minari dataset {shown(dataset)} on this computer ({shown(str(error))}); "
-                f"`minari download` fetches one"
+                f"no Minari dataset {shown(dataset)} on this computer can be loaded ({shown(str(error))})"
             ) from None
     check_instance("dataset", dataset, minari.MinariDataset)
-    space = dataset.observation_space
+    space, names = dataset.observation_space, _action_names(dataset.action_space)
     found = [
         Episode(
             _columns(OBSERVATION, space, episode.observations),
@@ -106,8 +106,7 @@ def from_minari(dataset: Any, *, bins: Bins | None = None) -> OfflineDataset:
         )
         for episode in dataset.iterate_episodes()
     ]
-    spec = {"source": str(dataset.spec.dataset_id)}
-    return _episodes_dataset(found, _action_names(dataset.action_space), bins, spec)
+    return _episodes_dataset(found, names, bins, {"source": str(dataset.spec.dataset_id)})
 
 
 def from_gymnasium(

@@ -63,9 +63,7 @@ def from_dataframe(
         MissingExtraError: PyArrow is not installed.
     """
     columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
-    names, column = _open_frame(frame)
-    columns.check(names)
-    return _dataset(columns, column, "data frame")
+    return _dataset(columns, _open_frame(frame, columns), "data frame")
 
 
 def from_csv(
@@ -195,7 +193,7 @@ class LogColumns:
         bins = {} if bins is None else bins
         found = cls(_several("state", state), action, episode, time, entered, terminated, truncated, reward, bins)
         if entered and len(entered) != len(found.state):
-            raise OptionError(f"next_state must name one column for each of {found.state}, not {entered}")
+            raise OptionError(f"next_state must name one column for each of {shown(found.state)}, not {shown(entered)}")
         check_instance("action", action, str)
         for name in ("episode", "time", "terminated", "truncated", "reward"):
             if getattr(found, name) is not None:
@@ -262,20 +260,19 @@ def _existing(path: Any) -> Any:
     return file
 
 
-def _open_frame(frame: Any) -> tuple[list[str], Callable[[str], Any]]:
-    """Return the names of the columns of a data frame, and a function that returns one of them as a chunked array."""
+def _open_frame(frame: Any, columns: LogColumns) -> Callable[[str], Any]:
+    """Return a function from the name of a column of a data frame to a chunked array."""
     arrow = require("pyarrow")
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
-    if isinstance(frame, arrow.Table):
-        return frame.column_names, frame.column
     if polars is not None and isinstance(frame, polars.LazyFrame):
-        return frame.collect_schema().names(), lambda name: _to_arrow(
-            name, frame.select(name).collect().get_column(name)
-        )
-    if polars is not None and isinstance(frame, polars.DataFrame):
-        return frame.columns, lambda name: _to_arrow(name, frame.get_column(name))
-    if pandas is not None and isinstance(frame, pandas.DataFrame):
-        return list(frame.columns), lambda name: _to_arrow(name, frame[name])
+        columns.check(frame.collect_schema().names())
+        frame = frame.select(columns.names).collect()
+    if isinstance(frame, arrow.Table):
+        columns.check(frame.column_names)
+        return lambda name: _to_arrow(name, frame.column(name))
+    if any(library is not None and isinstance(frame, library.DataFrame) for library in (pandas, polars)):
+        columns.check(list(frame.columns))
+        return lambda name: _to_arrow(name, frame[name])
     raise OptionTypeError(
         f"frame must be a data frame of pandas or polars, or a PyArrow table, not {shown(frame)} of type "
         f"{type(frame).__name__}"
@@ -289,8 +286,10 @@ def _to_arrow(name: str, series: Any) -> Any:
         LogError: its entries are of different types, or of one that Arrow does not know.
     """
     arrow, types = require("pyarrow"), require("pyarrow.types")
+    found = series
     try:
-        found = series.to_arrow() if hasattr(series, "to_arrow") else arrow.array(series, from_pandas=True)
+        if not isinstance(series, arrow.ChunkedArray):
+            found = series.to_arrow() if hasattr(series, "to_arrow") else arrow.array(series, from_pandas=True)
     except Exception as error:  # data frames can hold anything
         entries = [(row, entry) for row, entry in enumerate(series) if not _is_missing(entry)]
         for row, entry in entries:

@@ -95,7 +95,7 @@ def log_dataset(log: Log) -> OfflineDataset:
     if len(rows) == 0:
         raise LogError(f"column {log.action.name!r}: no row has an action")
     state, following, last = number[rows], following[rows], last[rows]
-    acted = np.zeros(int(number.max()) + 1, bool)
+    acted = np.zeros(len(columns[log.state[0].name]), bool)
     acted[state] = True
     known = (following >= 0) & acted[following]
     jump = np.append(following[:-1] != state[1:], True) & ~last
@@ -105,7 +105,7 @@ def log_dataset(log: Log) -> OfflineDataset:
     ended = last & ~known & ~cut if log.terminated is None else _flags(log, log.terminated, terminated, rows, last)
     cut = (cut | last | jump) & ~ended
 
-    ids, place, columns = _ids({name: values[acted] for name, values in columns.items()})
+    ids, place, columns = _ids({name: _narrow(values[acted]) for name, values in columns.items()})
     to_number = np.full(len(acted), -1, np.int32)
     to_number[acted] = place
     names = log.action.values
@@ -120,7 +120,7 @@ def log_dataset(log: Log) -> OfflineDataset:
         truncated=cut,
         episode_start=np.concatenate([[True], (ended | cut)[:-1]]),
         hidden_reward=None if log.reward is None else _rewards(log, log.reward, rows),
-        spec=log.spec if log.terminated is not None else log.spec | {"terminal": "the last of each episode"},
+        spec=log.spec if log.terminated is not None else log.spec | {"terminal": "assumed at ends of episodes"},
         action_names=None if plain else names,
         state_columns=columns,
     )
@@ -280,6 +280,13 @@ def _ids(columns: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], Int32Array, di
     place[order] = np.arange(len(ids))
     in_order = {name: values[order] for name, values in columns.items()} if len(columns) > 1 else {}
     return ids[order], place, in_order
+
+
+def _narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """Return strings in the shortest type that holds them, so that equal datasets have equal hashes."""
+    if values.dtype.kind != "U":
+        return values
+    return values.astype(f"U{max(1, np.strings.str_len(values).max())}")
 
 
 def _joined(columns: dict[str, NDArray[Any]]) -> NDArray[np.str_]:

@@ -71,5 +71,6 @@ def summary(dataset: "OfflineDataset") -> str:
 
 def _counted(count: int, what: str, names: Sequence[Any] = ()) -> str:
     """Return a number of things, and the names of the first ones."""
-    listed = ", ".join(map(str, names[:LISTED])) + (", ..." if len(names) > LISTED else "")
+    texts = [str(name) if str(name).isprintable() else repr(name) for name in names[:LISTED]]
+    listed = ", ".join(texts) + (", ..." if len(names) > LISTED else "")
     return f"{count:,} {what}{'' if count == 1 else 's'}{f' ({listed})' if listed else ''}"
