@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -9,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 import jinja2
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -19,7 +21,8 @@ from starlette.types import ASGIApp
 
 from experiments.labelling.label_tables import TABLES
 from experiments.labelling.page_guard import PageGuard
-from experiments.labelling.page_views import Question, choices_of, progress, question
+from experiments.labelling.page_views import Question, choices_of, progress, question, state_text
+from experiments.labelling.state_images import state_png
 from selectenv.errors import AnswerError, OptionError, QueryError, SelectEnvError
 from selectenv.labelling.answers import rewards_of
 from selectenv.labelling.session_reports import GivenAnswer
@@ -80,7 +83,17 @@ class LabelPages:
             lstrip_blocks=True,
         )
         self._templates.filters["number"] = number_text
+        self._templates.filters["plain"] = field_text
         self._templates.filters["answer"] = answer_text
+        self._templates.filters["state"] = self._shown
+
+    def _shown(self, id: Any) -> str:
+        """Return a state in a list: its text or, where states are images, a small image."""
+        dataset, text = self._session.dataset, state_text(self._session.dataset, id)
+        if dataset.images is None:
+            return text
+        number = dataset.numbers([id])[0]
+        return Markup('<img class="thumb" src="{}/image/{}" alt="{}">').format(self._base, number, text)
 
     def overview(self, visit: Visit, error: str = "", status: int = 200) -> Response:
         """Show how far the session is, and offer to begin."""
@@ -93,6 +106,7 @@ class LabelPages:
             error=error,
             waiting=list(zip(numbers, waiting, strict=True)),
             settings=self._session.settings,
+            size=len(self._session.dataset),
         )
 
     def state(self, visit: Visit, error: str = "", status: int = 200) -> Response:
@@ -209,6 +223,14 @@ class LabelPages:
         disposition = {"content-disposition": f'attachment; filename="{visit.file}"'}
         return Response(text, media_type="text/csv", headers=disposition)
 
+    def image(self, visit: Visit) -> Response:
+        """Return the image of a state."""
+        images = self._session.dataset.images
+        self._id(visit)
+        if images is None:
+            raise HTTPException(404, "The states of this session are not images.")
+        return Response(state_png(images, visit.number), media_type="image/png")
+
     def asset(self, visit: Visit) -> Response:
         """Return a style sheet, script or image of the page."""
         if visit.file not in STATIC:
@@ -224,6 +246,7 @@ class LabelPages:
     def _page(self, template: str, visit: Visit, status: int, **context: Any) -> Response:
         text = self._templates.get_template(f"{template}.html.j2").render(
             base=self._base,
+            images=self._session.dataset.images is not None,
             annotator=visit.annotator,
             notice=NOTICES.get(visit.words.get("notice", ""), ""),
             saved=self._answer_of(visit.words.get("saved", "")),
@@ -292,6 +315,7 @@ def page_app(
     reads = {
         "/": pages.overview,
         "/state/{number:int}": pages.state,
+        "/image/{number:int}": pages.image,
         "/table/{file}": pages.table,
         "/static/{file}": pages.asset,
     }
@@ -361,7 +385,7 @@ def _values(shown: Question, before: str) -> dict[str, str]:
         rewards = rewards_of(shown.query, json.loads(before))
     except (ValueError, RecursionError):
         return {}
-    fields = {f"transition-{i}": number_text(reward) for i, reward in enumerate(rewards)}
+    fields = {f"transition-{i}": field_text(reward) for i, reward in enumerate(rewards)}
     first = 0
     for i, action in enumerate(shown.query.actions):
         fields[f"action-{i}"] = fields[f"transition-{first}"]
@@ -370,14 +394,21 @@ def _values(shown: Question, before: str) -> dict[str, str]:
 
 
 def number_text(value: float) -> str:
-    """Return a number as people write it."""
-    return f"{value:.6g}"
+    """Return a number as people read it."""
+    return f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def field_text(value: float) -> str:
+    """Return a number as a form holds it, without loss."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def answer_text(answer: Any) -> str:
-    """Return an answer in words."""
-    if isinstance(answer, dict):
-        return ", ".join(f"{action}: {number_text(value)}" for action, value in answer.items())
-    if isinstance(answer, list):
-        return ", ".join(number_text(value) for value in answer)
-    return number_text(answer)
+    """Return an answer in words; what most actions have in common is said once."""
+    if not isinstance(answer, dict):
+        return ", ".join(number_text(value) for value in answer) if isinstance(answer, list) else number_text(answer)
+    common, times = Counter(answer.values()).most_common(1)[0]
+    if times < 2:
+        return ", ".join(f"{action} {number_text(value)}" for action, value in answer.items())
+    others = [f"{action} {number_text(value)}" for action, value in answer.items() if value != common]
+    return ", ".join([*others, f"{'others' if others else 'each action'} {number_text(common)}"])

@@ -27,33 +27,65 @@ def serve(
     annotator: str = "",
     choices: Sequence[float] | None = None,
 ) -> None:
-    """Serve the page of a session until Ctrl-C.
+    """Serve the page of a session until Ctrl-C; see `PageServer`.
 
     Args:
         path: the file of the session.
-        host: the address to bind to. Others than the default can be reached from other machines.
-        port: the port, 0 for any that is free.
+        host: the address to bind to.
+        port: the port.
         browser: whether to open the page in a browser.
         annotator: the name of annotators who do not give one.
-        choices: the answers of the number keys; by default steps over the range of the rewards.
+        choices: the answers of the number keys.
 
     Raises:
-        FileError: the address cannot be bound to.
-        MissingExtraError: the packages of the extra `label` are not installed.
         SessionError: the session cannot be opened.
     """
-    try:
-        import python_multipart  # noqa: F401 - reads the forms
-        import uvicorn
+    with LabellingSession.open(path) as session:
+        server = PageServer(session, host, port, annotator=annotator, choices=choices)
+        print(f"The page is at {server.link}", flush=True)
+        print("Whoever knows the link can answer. Ctrl-C stops the page; every answer is stored.", flush=True)
+        with _opened(server.link) if browser else nullcontext():
+            server.run()
 
-        from experiments.labelling.page_app import page_app
-        from experiments.labelling.page_guard import new_token
-    except ImportError:
-        raise MissingExtraError("the labelling page needs the packages of: pip install 'selectenv[label]'") from None
-    token = new_token()
-    with LabellingSession.open(path) as session, _listen(host, port) as listener:
+
+class PageServer:
+    """Serves the page of a session at an address of its own."""
+
+    def __init__(
+        self,
+        session: LabellingSession,
+        host: str = HOST,
+        port: int = 0,
+        *,
+        annotator: str = "",
+        choices: Sequence[float] | None = None,
+    ) -> None:
+        """Bind the address; requests are answered once the server runs.
+
+        Args:
+            session: the session, which stays open as long as the server runs.
+            host: the address to bind to. Others than the default can be reached from other machines.
+            port: the port, 0 for any that is free.
+            annotator: the name of annotators who do not give one.
+            choices: the answers of the number keys; by default steps over the range of the rewards.
+
+        Raises:
+            FileError: the address cannot be bound to.
+            MissingExtraError: the packages of the extra `label` are not installed.
+        """
+        try:
+            import python_multipart  # noqa: F401 - reads the forms
+            import uvicorn
+
+            from experiments.labelling.page_app import page_app
+            from experiments.labelling.page_guard import new_token
+        except ImportError:
+            raise MissingExtraError("the labelling page needs more packages: pip install 'selectenv[label]'") from None
+        token = new_token()
+        self._listener = _listen(host, port)
         shown = f"[{host}]" if ":" in host else host
-        link = f"http://{shown}:{listener.getsockname()[1]}/{token}/"
+        self.link = f"http://{shown}:{self._listener.getsockname()[1]}/{token}/"
+        """The address of the page, with the token that every request must carry."""
         config = uvicorn.Config(
             page_app(session, token, host, annotator, choices),
             http="h11",
@@ -62,12 +94,19 @@ def serve(
             log_level="warning",
             access_log=False,  # addresses contain the token
             server_header=False,
+            proxy_headers=False,
             h11_max_incomplete_event_size=LARGEST_HEAD,
         )
-        print(f"The page is at {link}", flush=True)
-        print("Whoever knows the link can answer. Ctrl-C stops the page; every answer is stored.", flush=True)
-        with _opened(link) if browser else nullcontext():
-            uvicorn.Server(config).run(sockets=[listener])
+        self._server = uvicorn.Server(config)
+
+    def run(self) -> None:
+        """Answer requests until Ctrl-C or `stop`."""
+        with self._listener:
+            self._server.run(sockets=[self._listener])
+
+    def stop(self) -> None:
+        """Stop the server, which runs in another thread."""
+        self._server.should_exit = True
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from experiments.labelling.bounds_chart import BoundsChart, bounds_chart
-from experiments.labelling.state_pictures import Picture, picture_of
+from experiments.labelling.world_drawing import Drawing, drawing_of
+from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError
 from selectenv.labelling.queries import Query, TransitionSummary
 from selectenv.labelling.session_reports import GivenAnswer, SessionStatus
@@ -24,17 +25,27 @@ STEPS = 5
 """Answers of the number keys over a known range."""
 LONG_TEXT = 40
 """Characters beyond which a state is shown in smaller type."""
+JOINED = " \u00b7 "
+"""Between the entries of the columns of a state."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Where an action led."""
 
-    text: str
+    words: list[tuple[str, bool]]
+    """The state that was entered: the entry of each column, and whether it differs from the state that was left."""
+    next_id: Any
+    """Id of that state; None if the episode terminated or the next state is unknown."""
     share: float
     count: int
     field: str
     """Name of the input field for its reward."""
+
+    @property
+    def text(self) -> str:
+        """The state that was entered."""
+        return JOINED.join(word for word, _ in self.words)
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class Question:
     text: str
     is_long: bool
     columns: list[tuple[str, str]]
-    picture: Picture | None
+    drawing: Drawing | None
     actions: list[ActionView]
     by_transition: bool
     """Whether each transition can have its own reward."""
@@ -75,7 +86,7 @@ class PolicyRow:
     """What the policy does in a state."""
 
     number: int
-    state: str
+    id: Any
     actions: str
     value: float
     labelled: bool
@@ -91,7 +102,7 @@ class Progress:
     chart: BoundsChart | None
     bounds_error: str
     """Why there is no chart, although the range of the rewards is known."""
-    reward_range: tuple[Any, Any] | None
+    reward_range: tuple[float, float] | None
     policy: list[PolicyRow]
     n_states: int
 
@@ -107,28 +118,40 @@ def question(session: LabellingSession, number: int, annotator: str) -> Question
     following = {int(dataset.numbers([t.next_id])[0]) for t in query.transitions if t.next_id is not None}
     answers = [answer for answer in session.answers() if answer.id == query.id]
     mine = any(answer.annotator == annotator for answer in answers)
-    columns = [(name, str(values[number])) for name, values in dataset.state_columns.items()]
-    text = str(query.id)
+    text = state_text(dataset, query.id)
     return Question(
         number=number,
         query=query,
         text=text,
         is_long=len(text) > LONG_TEXT,
-        columns=columns,
-        picture=picture_of(dataset, number, following),
-        actions=_actions(query),
+        columns=[(name, str(values[number])) for name, values in dataset.state_columns.items()],
+        drawing=drawing_of(dataset, number, following),
+        actions=_actions(dataset, query),
         by_transition=len(query.actions) < len(query.transitions) <= MOST_FIELDS,
         answers=answers,
         open=not mine and len(answers) < session.settings.answers_per_query,
     )
 
 
-def _actions(query: Query) -> list[ActionView]:
+def state_text(dataset: OfflineDataset, id: Any) -> str:
+    """Return a state as people read it: the entries of its columns, or its id."""
+    return JOINED.join(_entries(dataset, id))
+
+
+def _entries(dataset: OfflineDataset, id: Any) -> list[str]:
+    """Return the entries of the columns of a state; the id if it has no columns."""
+    if not dataset.state_columns:
+        return [str(id)]
+    number = dataset.numbers([id])[0]
+    return [str(values[number]) for values in dataset.state_columns.values()]
+
+
+def _actions(dataset: OfflineDataset, query: Query) -> list[ActionView]:
     views, first = [], 0
     listed = FEW if len(query.transitions) > MOST_FIELDS else MOST_FIELDS
     for i, action in enumerate(query.actions):
         outcomes = [
-            Outcome(outcome_text(t), t.count / action.count, t.count, f"transition-{first + j}")
+            Outcome(_words(dataset, query, t), t.next_id, t.count / action.count, t.count, f"transition-{first + j}")
             for j, t in enumerate(action.transitions)
         ]
         first += len(outcomes)
@@ -147,21 +170,33 @@ def _actions(query: Query) -> list[ActionView]:
     return views
 
 
-def outcome_text(transition: TransitionSummary) -> str:
-    """Return where a transition led, in words."""
+def _words(dataset: OfflineDataset, query: Query, transition: TransitionSummary) -> list[tuple[str, bool]]:
+    """Return where a transition led."""
     if transition.next_id is not None:
-        return str(transition.next_id)
+        before = _entries(dataset, query.id)
+        return [
+            (after, after != left) for left, after in zip(before, _entries(dataset, transition.next_id), strict=True)
+        ]
     if transition.terminated == 0:
-        return "not recorded"
-    return "the episode ended" if transition.terminated == transition.count else "the episode ended, or not recorded"
+        return [("not recorded", False)]
+    ended = "the episode ended" if transition.terminated == transition.count else "the episode ended, or not recorded"
+    return [(ended, True)]
+
+
+def range_of(session: LabellingSession) -> tuple[float, float] | None:
+    """Return the smallest and the largest reward of any state, None if they are not known."""
+    ends = session.reward_range
+    return None if ends is None else (float(np.min(ends[0])), float(np.max(ends[1])))
 
 
 def choices_of(session: LabellingSession) -> tuple[float, ...]:
-    """Return the answers of the number keys: steps over the range of the rewards where it is known."""
-    ends = session.reward_range
-    if ends is None or not all(isinstance(end, float | int) for end in ends) or ends[0] == ends[1]:
+    """Return the answers of the number keys: steps over the range of the rewards where it is known, 0 among them."""
+    low, high = range_of(session) or (0.0, 0.0)
+    if low == high:
         return CHOICES
-    return tuple(float(step) for step in np.linspace(*ends, STEPS))
+    if low < 0 < high:
+        return (low, low / 2, 0.0, high / 2, high)
+    return tuple(np.linspace(low, high, STEPS).tolist())
 
 
 def progress(session: LabellingSession) -> Progress:
@@ -179,7 +214,7 @@ def progress(session: LabellingSession) -> Progress:
         answered=list(zip(numbers, answers, strict=True))[::-1],
         chart=chart,
         bounds_error=error,
-        reward_range=session.reward_range,
+        reward_range=range_of(session),
         policy=policy_rows(session),
         n_states=int(session.dataset.labelable.sum()),
     )
@@ -196,5 +231,5 @@ def policy_rows(session: LabellingSession) -> list[PolicyRow]:
         best = [str(policy.actions[a]) for a in np.flatnonzero(shares > shares.max() - 1e-9).tolist()]
         actions = "no preference" if len(best) == len(policy.actions) > 1 else " or ".join(best)
         labelled = bool(policy.labelled[number])
-        rows.append(PolicyRow(number, str(policy.ids[number]), actions, float(policy.values[number]), labelled))
+        rows.append(PolicyRow(number, policy.ids[number].item(), actions, float(policy.values[number]), labelled))
     return rows

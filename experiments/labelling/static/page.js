@@ -9,15 +9,24 @@ function fields() {
   return [...document.querySelectorAll("input[form=answer], #answer input[type=number]")].filter((field) => field.offsetParent);
 }
 
-function choose(value) {
+// The field that a choice fills: the one that was used last, or else the first that is empty.
+function current() {
   const shown = fields();
-  const field = shown.includes(lastField) ? lastField : shown.find((one) => !one.value) || shown[0];
-  field.value = value;
+  return shown.includes(lastField) ? lastField : shown.find((one) => !one.value) || shown[0];
+}
+
+function choose(value) {
+  current().value = value;
+  lastField = null;
+  mark();
+}
+
+function mark() {
+  const shown = fields();
+  for (const one of shown) one.classList.toggle("current", shown.length > 1 && one === current());
   for (const button of form.querySelectorAll("[data-choice]")) {
-    button.setAttribute("aria-pressed", String(button.dataset.choice === value && shown.length === 1));
+    button.setAttribute("aria-pressed", String(shown.length === 1 && shown[0].value === button.dataset.choice));
   }
-  const next = shown[shown.indexOf(field) + 1];
-  if (next) next.focus();
 }
 
 function send(target) {
@@ -61,9 +70,11 @@ if (form) {
     if (button) choose(button.dataset.choice);
   });
   document.addEventListener("focusin", (event) => {
-    if (event.target.form === form && event.target.type === "number") lastField = event.target;
-    else if (!event.target.closest("[data-choice]")) lastField = null;
+    if (!event.target.closest("[data-choice]")) lastField = event.target;
+    mark();
   });
+  document.addEventListener("input", mark);
+  mark();
   document.addEventListener("wheel", () => { // scrolling must not change a number
     if (document.activeElement.type === "number") document.activeElement.blur();
   }, { passive: true });
