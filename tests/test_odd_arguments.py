@@ -17,7 +17,7 @@ from tests.odd_arguments.judge import Call, defect
 from tests.odd_arguments.odd_values import ODD
 from tests.stress import repetitions
 
-CALLS = library_calls.CALLS + data_calls.CALLS + agent_calls.CALLS + session_calls.CALLS
+CALLS = library_calls.CALLS + agent_calls.CALLS + data_calls.CALLS + session_calls.CALLS
 SLOW = ("Sb3Agent.train", "agents.make maskable-ppo")
 """Calls that take a second or more: only the full count tries them with many values."""
 

@@ -19,6 +19,7 @@ DATA = (
     "selectenv/py.typed",
     "agents/py.typed",
     "selectenv/domains/minatar/weights/breakout.npz",
+    "selectenv/datasets/logs/delivery_robot.csv",
     "agents/learned/weights/seed-0.npz",
     "experiments/analysis/best_known.json",
     "experiments/analysis/templates/report.html.j2",

@@ -1,4 +1,4 @@
-"""The benchmark: speed of label sets, steps, searches, games, networks, selectors and studies.
+"""The benchmark: speed of label sets, steps, searches, games, networks, selectors, logs and studies.
 
 All numbers come from one run, so that their ratios hold however busy the machine is.
 """
@@ -59,6 +59,7 @@ PARTS = {
     "minatar": "the MinAtar worlds",
     "networks": "the training of networks",
     "selectors": "learned selectors and their training",
+    "logs": "the loading of logs of ten million rows",
     "cold-start": "the first use on a machine without compiled kernels",
 }
 """Benchmarks that can be run alone, and what they time."""
@@ -74,6 +75,10 @@ def _part(name: str) -> Callable[[], None]:
         from experiments.benchmarks.bench_networks import bench_networks
 
         return bench_networks
+    if name == "logs":
+        from experiments.benchmarks.bench_logs import bench_logs
+
+        return bench_logs
     if name == "cold-start":
         from experiments.benchmarks.cold_start import bench_cold_start
 

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from experiments.engine.stopping import orderly_termination
 from experiments.labelling.page_server import HOST, serve
 from selectenv.checks import check_int
 from selectenv.errors import OptionError
@@ -33,11 +34,12 @@ def run(options: argparse.Namespace) -> None:
     check_int("--port", options.port, 0, 65_535)
     if options.choices is not None and len(options.choices) > MOST_CHOICES:
         raise OptionError(f"--choices takes up to {MOST_CHOICES} numbers, one per number key")
-    serve(
-        options.file,
-        options.host,
-        options.port,
-        browser=not options.no_browser,
-        annotator=options.annotator,
-        choices=options.choices,
-    )
+    with orderly_termination():
+        serve(
+            options.file,
+            options.host,
+            options.port,
+            browser=not options.no_browser,
+            annotator=options.annotator,
+            choices=options.choices,
+        )

@@ -1,6 +1,7 @@
 """Datasets from the columns of a log: rows in order, states numbered, ends of episodes found."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,23 +78,7 @@ def log_dataset(log: Log) -> OfflineDataset:
     )
     last = _last_rows(log, following, terminated, truncated)
     following[:-1] = np.where((following[:-1] < 0) & ~last[:-1], number[1:], following[:-1])
-
-    step = log.action.code >= 0
-    stray = ~step & ~last
-    if stray.any():
-        reason = "the action is missing; only the last row of an episode may have none"
-        refuse(log.where, stray.argmax(), log.action.name, reason)
-    final = np.flatnonzero(~step)
-    before = final - 1
-    final, before = (rows[(before >= 0) & ~last[before]] for rows in (final, before))
-    last[before] = True
-    for flags in (terminated, truncated):
-        if flags is not None:  # a flag in the row of the final state belongs to the transition that led there
-            flags[before] = np.maximum(flags[before], flags[final])
-
-    rows = np.flatnonzero(step)
-    if len(rows) == 0:
-        raise LogError(f"column {log.action.name!r}: no row has an action")
+    rows = _transitions(log, last, [flags for flags in (terminated, truncated) if flags is not None])
     state, following, last = number[rows], following[rows], last[rows]
     acted = np.zeros(len(columns[log.state[0].name]), bool)
     acted[state] = True
@@ -229,6 +214,34 @@ def _last_rows(log: Log, following: Int32Array, terminated: Any, truncated: Any)
         last |= following < 0
     last[-1] = True
     return last
+
+
+def _transitions(log: Log, last: BoolArray, flags: Sequence[NDArray[np.int8]]) -> IntArray:
+    """Return the rows with an action; the others must be the last rows of episodes.
+
+    The transition before a row without an action becomes the last one of its episode, and takes over the row's flags.
+
+    Args:
+        log: the log.
+        last: [rows] which rows are the last of their episode; changed in place.
+        flags: [rows] whether episodes end; changed in place.
+
+    Raises:
+        LogError: an action is missing elsewhere, or everywhere.
+    """
+    acts = log.action.code >= 0
+    stray = ~acts & ~last
+    if stray.any():
+        reason = "the action is missing; only the last row of an episode may have none"
+        refuse(log.where, stray.argmax(), log.action.name, reason)
+    if not acts.any():
+        raise LogError(f"column {log.action.name!r}: no row has an action")
+    final = np.flatnonzero(~acts)
+    final = final[(final > 0) & ~last[final - 1]]
+    last[final - 1] = True
+    for column in flags:
+        column[final - 1] = np.maximum(column[final - 1], column[final])
+    return np.flatnonzero(acts)
 
 
 def _flags(log: Log, column: Column, flags: Any, rows: IntArray, last: BoolArray) -> BoolArray:

@@ -54,7 +54,7 @@ def _by_action(query: Query, answer: Mapping[Any, Any]) -> dict[str, float]:
         if text not in actions:
             raise AnswerError(f"{listed}, and the answer has a number for {shown(action)}")
         if text in given:
-            raise AnswerError(f"the answer has two numbers for the action {text}")
+            raise AnswerError(f"{listed}, and the answer has two numbers for {text}")
         given[text] = _number(query, value)
     missing = [action for action in actions if action not in given]
     if missing:

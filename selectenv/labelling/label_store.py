@@ -40,8 +40,8 @@ CREATE TABLE answers (
 CREATE UNIQUE INDEX one_answer ON answers (query, annotator) WHERE withdrawn IS NULL;
 """
 TABLES = {"session", "notes", "choices", "queries", "leases", "answers"}
-UNREADABLE = (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError, MemoryError)
-"""Exceptions with which the sqlite3 module and the parser of JSON respond to damaged files."""
+FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)
+"""Exceptions with which the sqlite3 module responds to damaged files."""
 AVAILABLE = """
 SELECT number, state FROM queries AS q
 WHERE (SELECT COUNT(*) FROM answers AS a WHERE a.query = q.number AND a.withdrawn IS NULL)
@@ -120,7 +120,7 @@ class LabelStore:
                 f"{str(self.path)!r} has format version {version}; this release reads version {FORMAT}"
             )
         if tables != TABLES:
-            raise ValueError("its tables are not those of a session")
+            raise SessionFileError(f"{str(self.path)!r} is damaged: its tables are not those of a session")
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
 
@@ -147,10 +147,10 @@ class LabelStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of the sqlite3 module, which damaged and full disks cause too, into named ones."""
+        """Turn errors of the sqlite3 module, which damaged files and full disks cause too, into named ones."""
         try:
             yield
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise SessionFileError(
                 f"{self._name} cannot be used: {error}; everything that was told before is still in the file"
             ) from None
@@ -167,16 +167,18 @@ class LabelStore:
         with self.writing():
             self._database.execute(statement, values)
 
+    def _parsed(self, text: Any) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise SessionFileError(f"{self._name} is damaged: {error}") from None
+
     def settings(self) -> dict[str, Any]:
         """Return the settings of the session."""
         rows = self._all("SELECT settings, digest FROM session")
-        try:
-            ((text, digest),) = rows
-            if _digest(text) != digest:
-                raise ValueError("they do not match their digest")
-            settings: dict[str, Any] = json.loads(text)
-        except UNREADABLE as error:
-            raise SessionFileError(f"{self._name} is damaged: its settings cannot be read ({error})") from None
+        if len(rows) != 1 or _digest(rows[0][0]) != rows[0][1]:
+            raise SessionFileError(f"{self._name} is damaged: its settings do not match their digest")
+        settings: dict[str, Any] = self._parsed(rows[0][0])
         return settings
 
     def dataset(self) -> bytes | None:
@@ -187,7 +189,7 @@ class LabelStore:
     def note(self, name: str) -> Any:
         """Return a setting that may change during the session; None if it was never set."""
         rows = self._all("SELECT value FROM notes WHERE name = ?", name)
-        return json.loads(rows[0][0]) if rows else None
+        return self._parsed(rows[0][0]) if rows else None
 
     def set_note(self, name: str, value: Any) -> None:
         """Set a setting that may change during the session."""
@@ -212,7 +214,7 @@ class LabelStore:
     def last_choice(self) -> tuple[int, dict[str, Any]]:
         """Return the number of choices so far, and what the last one left to the next."""
         rows = self._all("SELECT number, state FROM choices ORDER BY number DESC LIMIT 1")
-        return (rows[0][0], json.loads(rows[0][1])) if rows else (0, {})
+        return (rows[0][0], self._parsed(rows[0][1])) if rows else (0, {})
 
     def add_choice(self, number: int, states: list[int], left: str) -> bool:
         """Add the queries of choice ``number``; return False, and add nothing, if another process made it already."""

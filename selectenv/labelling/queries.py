@@ -1,5 +1,6 @@
 """Queries: what a person needs to see of a state to judge it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ EPISODES = 3
 STEPS = 3
 """Steps before and after the queried one in an excerpt."""
 Action = int | str
-"""An action as the caller knows it: its name where the data have names, else its number."""
+"""An action as the caller knows it: its name in the log where there are names, else its number."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class Query:
     """The actions that the data took, and where they led."""
     episodes: tuple[Excerpt, ...]
     """Up to three excerpts of episodes around the state."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """The entries of the state by column, if states are made of several columns of a log."""
     observation: NDArray[Any] | None = field(default=None, repr=False, compare=False)
     """The image of the state, if there is one."""
     annotator: str = ""
@@ -92,10 +95,8 @@ class Query:
 
 def action_names(dataset: OfflineDataset) -> list[Action]:
     """Return the actions as the caller knows them: names if the data have them, else numbers."""
-    if dataset.action_names is None:
-        return list(range(dataset.n_actions))
-    names: list[Action] = dataset.action_names.tolist()
-    return names
+    names: list[Action] = list(range(dataset.n_actions))
+    return names if dataset.action_names is None else dataset.action_names.tolist()
 
 
 def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str = "", until: float = 0.0) -> Query:
@@ -131,6 +132,7 @@ def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str 
         visits=len(transitions),
         actions=tuple(actions),
         episodes=tuple(_excerpt(dataset, names, t) for t in _examples(dataset, transitions)),
+        columns={name: values[number].item() for name, values in dataset.state_columns.items()},
         observation=None if dataset.images is None else dataset.images[number],
         annotator=annotator,
         leased_until=until,

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.checks import check_path, is_int, shown
+from selectenv.datasets.arrow_columns import require
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import MissingExtraError, OptionError, UnknownStateError, WeightsFileError
+from selectenv.errors import OptionError, UnknownStateError, WeightsFileError
 from selectenv.io.atomic import whole_file
 from selectenv.io.weights import load_weights, save_weights
 from selectenv.labelling.queries import Action, action_names
@@ -73,11 +74,7 @@ class StatePolicy:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("a data frame needs pandas: pip install 'selectenv[data]'") from None
-        return pd.DataFrame(list(self.rows()), columns=list(COLUMNS))
+        return require("pandas").DataFrame(list(self.rows()), columns=list(COLUMNS))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the policy to a file: .npz, which `load` reads, or .csv, one row per state and action.

@@ -34,7 +34,7 @@ def main() -> None:
     os.chdir(small_objects.folder())
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     broken = calls = 0
-    every = library_calls.CALLS + data_calls.CALLS + agent_calls.CALLS + session_calls.CALLS
+    every = library_calls.CALLS + agent_calls.CALLS + data_calls.CALLS + session_calls.CALLS
     for call in (call for call in every if wanted in call.name):
         read, write = os.pipe()
         if not (child := os.fork()):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import selectenv
-from experiments.benchmarks import bench_label_sets, bench_minatar, bench_networks, bench_selectors, timing
+from experiments.benchmarks import bench_label_sets, bench_logs, bench_minatar, bench_networks, bench_selectors, timing
 from experiments.benchmarks.reference_qlearning import reference_performance
 from experiments.cli import main as cli
 
@@ -50,6 +50,15 @@ def test_networks(monkeypatch, capsys):
     assert "times faster" in printed
     assert "bare products" in printed
     assert "125,000" in printed
+
+
+def test_logs(monkeypatch, capsys):
+    monkeypatch.setattr(bench_logs, "ROWS", 2_000)
+    assert cli.main(["bench", "--logs"]) == 0
+    printed = capsys.readouterr().out
+    assert "Logs of 2,000 rows" in printed
+    for function in ("from_csv", "from_parquet"):
+        assert function in printed
 
 
 def test_the_reference_agrees_with_the_exact_learner():

@@ -1,5 +1,7 @@
 """The example log is what its world and seed make, and the world is what it says."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,10 @@ def test_the_log_holds_the_trips_without_rewards(log):
         np.testing.assert_array_equal(getattr(log, name), getattr(played, name)[:size])
     assert not log.has_rewards
     assert log.labelable.all()
+
+
+def test_the_documentation_shows_the_summary(log):
+    assert log.summary in (Path(__file__).parents[3] / "docs" / "own-data.md").read_text()
 
 
 def test_numbers_of_the_log_are_those_of_the_world(log):

@@ -1,0 +1,398 @@
+"""Sessions: asking, telling, skipping, undoing; leases and annotators; what a session reports."""
+
+import threading
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import agents
+import selectenv
+from selectenv.errors import (
+    AnswerError,
+    BudgetWarning,
+    DatasetError,
+    NoEvaluatorError,
+    OptionError,
+    OptionTypeError,
+    QueryError,
+    StrategyError,
+    UnknownNameError,
+    UnknownStateError,
+)
+from selectenv.labelling.state_policy import StatePolicy
+from tests.selectenv.labelling.teller import Stranger, answer_with, town, truth
+
+LabellingSession = selectenv.LabellingSession
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let a test move the time on."""
+
+    class Clock:
+        now = 1000.0
+
+        def time(self):
+            return self.now
+
+    made = Clock()
+    monkeypatch.setattr("selectenv.session.time", made)
+    monkeypatch.setattr("selectenv.labelling.label_store.time", made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return selectenv.make_problem("Tree", dataset_size=3_000, cache=False)
+
+
+def test_the_loop_of_the_documentation():
+    session = LabellingSession(town(), strategy="terminal", budget=2)
+    answers = {"shop": 1.0, "home": {0: 0.5, 1: 0}, "road": -1}
+    asked = []
+    while query := session.ask():
+        asked.append(query.id)
+        session.tell(query.id, answers[query.id])
+    assert asked == ["shop", "home"]
+    policy = session.policy()
+    assert policy.action("home") == 0
+    assert policy.probabilities("home") == {0: 1.0, 1: 0.0}
+    with pytest.raises(UnknownStateError, match="no state with id 'moon'"):
+        policy.action("moon")
+    assert session.status().done
+    assert repr(session) == "<LabellingSession in memory: terminal, 2 of 2 labels>"
+
+
+def test_every_form_of_answer_gives_rewards_to_transitions():
+    data = town()
+    session = LabellingSession(data, "terminal", 3)
+    shop, home, road = session.ask(3)
+    assert [transition.next_id for transition in shop.transitions] == [None, "home"]
+    session.tell(shop.id, [2, np.float64(-1)])
+    session.tell(home.id, {"0": 3, 1: 4.5})
+    session.tell(road.id, 7)
+    np.testing.assert_array_equal(session.rewards, [3, 2, 4.5, 7, 3, -1])
+    labels = {label.id: label for label in session.labels()}
+    assert labels["shop"].rewards == {1: 0.5}
+    assert labels["shop"].transitions == (2.0, -1.0)
+    assert labels["home"].rewards == {0: 3.0, 1: 4.5}
+    assert [answer.answer for answer in session.answers()] == [[2.0, -1.0], {"0": 3.0, "1": 4.5}, 7.0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        float("nan"),
+        float("inf"),
+        1e200,
+        "1",
+        True,
+        None,
+        [],
+        [1],
+        [1, 2, 3],
+        [1, float("nan")],
+        {},
+        {0: 1},
+        {0: 1, 1: 2, 2: 3},
+        {0: 1, 1: None},
+        {0: 1, "0": 1, 1: 1},
+        {"left": 1},
+        np.array(1.0),
+    ],
+    ids=str,
+)
+def test_wrong_answers_change_nothing(answer):
+    session = LabellingSession(town(), "visitation", 3)
+    session.ask(3)
+    with pytest.raises(AnswerError, match="home"):
+        session.tell("home", answer)
+    assert session.answers() == []
+    session.tell("home", [1, 2])
+    assert session.status().answered == 1
+
+
+def test_wrong_ids_are_named():
+    session = LabellingSession(town(), "terminal", 2)
+    query = session.ask()
+    for call in (lambda id: session.tell(id, 1), session.skip, session.retract, session.query, session.release):
+        with pytest.raises(UnknownStateError, match="no state with id 'moon'"):
+            call("moon")
+        with pytest.raises(QueryError, match="'road' has not been asked"):
+            call("road")
+    session.tell(query.id, 1)
+    with pytest.raises(QueryError, match="answered already: retract"):
+        session.tell(query.id, 1)
+    with pytest.raises(QueryError, match="answered already"):
+        session.skip(query.id)
+    with pytest.raises(QueryError, match="no answer"):
+        session.retract(session.ask().id)
+    with pytest.raises(QueryError, match="has not been asked"):
+        session.tell_many({"home": 1.0, "road": 1.0})
+    assert [answer.id for answer in session.answers()] == [query.id], "all or none"
+
+
+def test_a_query_shows_what_is_needed_to_judge():
+    data = town()
+    query = _query(data, "home")
+    assert (query.id, query.visits, query.observation) == ("home", 3, None)
+    assert [(action.action, action.count) for action in query.actions] == [(0, 2), (1, 1)]
+    assert [(t.action, t.next_id, t.count, t.terminated) for t in query.transitions] == [
+        (0, "shop", 2, 0),
+        (1, "road", 1, 0),
+    ]
+    first = query.episodes[0]
+    assert [(step.id, step.action, step.queried) for step in first.steps] == [("home", 0, True), ("shop", 1, False)]
+    assert (first.from_start, first.next_id, first.end) == (True, None, "terminated")
+    assert len(query.episodes) == 3
+    shop = _query(data, "shop")
+    assert [(t.next_id, t.terminated) for t in shop.transitions] == [(None, 1), ("home", 0)]
+    assert shop.episodes[1].end == "truncated"
+
+
+def _query(data, state):
+    session = LabellingSession(data, "visitation", 3)
+    return next(query for query in session.ask(3) if query.id == state)
+
+
+def test_excerpts_stay_within_their_episodes(tree):
+    data = tree.dataset
+    session = LabellingSession(data.without_rewards, "uniform", 31)
+    for query in session.ask(31):
+        assert 1 <= len(query.episodes) <= 3
+        for excerpt in query.episodes:
+            ids = [step.id for step in excerpt.steps]
+            assert [step.queried for step in excerpt.steps].count(True) == 1
+            assert ids[[step.queried for step in excerpt.steps].index(True)] == query.id
+            assert ids == sorted(ids)  # in a tree, ids grow along an episode
+            assert excerpt.from_start == (ids[0] == 0)
+            assert (excerpt.end == "terminated") == (excerpt.next_id is None)
+
+
+def test_images_are_observations():
+    pytest.importorskip("minatar")
+    data = selectenv.make_problem("Breakout", dataset_size=500, learner="uds", cache=False).dataset
+    session = LabellingSession(data.without_rewards, "visitation", 2)
+    query = session.ask()
+    np.testing.assert_array_equal(query.observation, data.images[int(data.numbers([query.id])[0])])
+
+
+def test_actions_with_names():
+    data = replace(town(), action_names=np.array(["walk", "drive"]))
+    session = LabellingSession(data, "visitation", 3)
+    queries = {query.id: query for query in session.ask(3)}
+    assert [action.action for action in queries["home"].actions] == ["walk", "drive"]
+    assert queries["home"].episodes[0].steps[0].action == "walk"
+    session.tell("home", {"walk": 1, "drive": 2})
+    with pytest.raises(AnswerError, match="the data took drive"):
+        session.tell("shop", {"walk": 1})
+    assert session.policy().action("home") == "drive"
+    assert list(session.policy().to_frame()["action"].unique()) == ["walk", "drive"]
+
+
+def test_skipped_queries_cost_nothing_and_come_back_last():
+    for strategy in ("terminal", "guided"):
+        session, asked = LabellingSession(town(), strategy, 3), []
+        first = session.ask()
+        session.skip(first.id)
+        assert session.status().skipped == 1
+        while query := session.ask():
+            asked.append(query.id)
+            session.tell(query.id, 1)
+        assert asked[-1] == first.id
+        assert len(asked) == 3
+        assert session.status().skipped == 0
+
+
+def test_a_query_can_be_skipped_again_and_again():
+    session = LabellingSession(town(), "terminal", 2)
+    a, b = session.ask().id, session.ask().id
+    session.skip(a)
+    session.skip(b)
+    for _ in range(3):
+        assert session.ask().id == a
+        session.skip(a)
+        assert session.ask().id == b
+        session.skip(b)
+
+
+def test_undo_and_retract_ask_again():
+    session = LabellingSession(town(), "terminal", 3)
+    assert session.undo() is None
+    ids = answer_with(session, 1)
+    session.retract(ids[0])
+    assert [answer.id for answer in session.answers()] == ids[1:]
+    assert np.isnan(session.rewards).any()
+    assert session.undo() == ids[2]
+    assert session.status().answered == 1
+    assert [query.id for query in session.ask(3)] == [ids[0], ids[2]]
+    session.tell(ids[0], 5)
+    assert {label.id: label.rewards for label in session.labels()}[ids[0]] == {1: 5.0}
+
+
+def test_leases_end(clock):
+    session = LabellingSession(town(), "terminal", 3, lease=60)
+    first = session.ask(annotator="ann")
+    assert first.leased_until == clock.now + 60
+    assert [(h.id, h.annotator, h.until) for h in session.handed_out()] == [(first.id, "ann", 1060)]
+    second = session.ask(annotator="bob", lease=1000)
+    assert len({first.id, second.id}) == 2
+    third = session.ask()
+    assert session.ask() is None
+    assert session.ask(annotator="ann") is None
+    clock.now += 61
+    assert session.status().handed_out == 1
+    assert session.ask(annotator="carl").id == first.id
+    assert [query.id for query in session.ask(5)] == [third.id]
+    session.tell(first.id, 1, annotator="ann")  # late, but nobody was faster
+    with pytest.raises(QueryError, match="answered already by 'ann'"):
+        session.tell(first.id, 2, annotator="carl")
+    session.release(third.id)
+    assert session.ask().id == third.id
+
+
+def test_several_answers_per_query_are_averaged():
+    session = LabellingSession(town(), "terminal", 2, answers_per_query=2)
+    first = session.ask(annotator="ann")
+    assert session.ask(annotator="bob").id == first.id
+    other = session.ask(annotator="carl")
+    assert other.id != first.id
+    session.tell(first.id, [1, 2], annotator="ann")
+    assert session.status().answered == 0
+    assert np.isnan(session.rewards).all()
+    with pytest.raises(QueryError, match="by 'ann'"):
+        session.tell(first.id, 5, annotator="ann")
+    session.tell(first.id, 5, annotator="bob")
+    with pytest.raises(QueryError, match="by 'ann', 'bob'"):
+        session.tell(first.id, 5, annotator="carl")
+    (label,) = session.labels()
+    assert label.transitions == (3.0, 3.5)
+    assert label.spread == 4.0
+    assert session.status().annotators == {"ann": 1, "bob": 1}
+    session.retract(first.id, annotator="ann")
+    assert session.labels() == []
+    assert session.ask(annotator="bob").id == other.id, "he has answered the first one"
+    assert session.ask(annotator="carl").id == first.id
+    session.tell(first.id, 5, annotator="carl")
+    assert session.labels()[0].spread == 0
+
+
+def test_two_annotators_answer_everything_twice():
+    session = LabellingSession(town(), "guided", 3, answers_per_query=2, seed=3)
+    ann = answer_with(session, 1, annotator="ann")
+    assert not session.status().done
+    assert answer_with(session, 3, annotator="bob") == ann
+    assert session.status().done
+    assert {label.spread for label in session.labels()} == {2.0}
+    np.testing.assert_array_equal(session.rewards, 2)
+
+
+def test_strategies_that_ask_the_evaluator_are_refused_by_name():
+    for name in agents.AGENTS:
+        when = agents.make(name).taxonomy.evaluator
+        if when != "never":
+            with pytest.raises(StrategyError, match=f"'{name}' .* the evaluator"):
+                LabellingSession(town(), name, 2)
+    with pytest.raises(OptionTypeError, match="an agent"):
+        LabellingSession(town(), Stranger, 2)
+    with pytest.raises(UnknownNameError, match="Did you mean 'uniform'"):
+        LabellingSession(town(), "unifrom", 2)
+
+
+def test_a_strategy_that_chooses_badly_is_named():
+    class Stubborn(Stranger):
+        def select(self, obs, info, rng):
+            return 0
+
+    session = LabellingSession(town(), Stubborn(), 2)
+    session.tell(session.ask().id, 1)
+    with pytest.raises(StrategyError, match="stranger must choose 1 different states"):
+        session.ask()
+
+
+def test_arguments_are_checked(tree):
+    with pytest.raises(DatasetError, match="has rewards"):
+        LabellingSession(tree.dataset, "uniform", 2)
+    with pytest.raises(UnknownNameError, match="Did you mean 'gamma'"):
+        LabellingSession(town(), "uniform", 2, gama=0.9)
+    with pytest.raises(OptionError, match="scale has no effect"):
+        LabellingSession(town(), "uniform", 2, scale="paper")
+    with pytest.raises(OptionError, match="no rewards"):
+        LabellingSession(town(), "uniform", 2, impute="dataset-min")
+    few = selectenv.make_problem("CliffWalk", dataset_size=30, cache=False).dataset
+    with pytest.warns(BudgetWarning, match="reduced to"):
+        session = LabellingSession(few.without_rewards, "uniform", 30)
+    assert session.budget == few.labelable.sum()
+    session = LabellingSession(town(), "uniform", 2)
+    with pytest.raises(OptionError, match="printable"):
+        session.ask(annotator="a\nb")
+    with pytest.raises(NoEvaluatorError):
+        session.problem.performance([0])
+
+
+def test_bounds_and_curve(tree):
+    dataset, budget = tree.dataset, 31
+    session = LabellingSession(dataset.without_rewards, "terminal-guided", budget, unseen="exclude")
+    with pytest.raises(OptionError, match="call bounds"):
+        session.curve()
+    with pytest.raises(OptionError, match="both low and high"):
+        session.bounds(low=0)
+    low, high = float(dataset.hidden_reward.min()), float(dataset.hidden_reward.max())
+    assert not session.should_stop(0.5, low, high)
+    session.bounds(low, high)
+    regrets = [session.bounds().regret]
+    while query := session.ask():
+        session.tell(query.id, truth(dataset, query))
+        regrets.append(session.bounds().regret)
+    curve = session.curve()
+    assert [point.regret for point in curve] == regrets
+    assert [point.labels for point in curve] == list(range(budget + 1))
+    assert [point.id for point in curve] == [None, *(label.id for label in session.labels())]
+    assert all(after.upper <= before.upper + 1e-9 for before, after in pairwise(curve))
+    assert regrets[-1] == 0
+    assert session.should_stop(regret=0)
+    last = session.undo()
+    assert session.curve() == curve[:-1]
+    session.tell(last, 0)
+    assert session.curve()[:-1] == curve[:-1]
+    session.retract(curve[1].id)
+    assert session.curve()[0] == curve[0]
+    with pytest.raises(OptionError, match="is not in it"):
+        session.bounds(0, 0)
+    assert session.reward_range == ([low], [high]), "a range that is refused is not kept"
+
+
+def test_policies_are_saved_and_loaded(tmp_path):
+    session = LabellingSession(town(), "terminal", 2)
+    answer_with(session, 1)
+    policy = session.policy()
+    loaded = StatePolicy.load(policy.save(tmp_path / "policy.npz"))
+    assert list(loaded.rows()) == list(policy.rows())
+    assert loaded.action("home") == policy.action("home")
+    lines = policy.save(tmp_path / "policy.csv").read_text().splitlines()
+    assert lines[0] == "state,action,probability,value,labelled"
+    assert len(lines) == 1 + 3 * 2
+    frame = policy.to_frame()
+    assert frame.columns.tolist() == lines[0].split(",")
+    assert frame.groupby("state")["probability"].sum().tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(OptionError, match=r"\.npz or \.csv"):
+        policy.save(tmp_path / "policy.txt")
+
+
+def test_threads_share_a_session():
+    data = selectenv.from_arrays(np.arange(60), np.zeros(60, int), np.arange(1, 61), np.arange(60) == 59)
+    session, told = LabellingSession(data, "visitation-on-policy", 40), []
+
+    def work():
+        while query := session.ask():
+            session.tell(query.id, 1)
+            told.append(query.id)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == len(set(told)) == 40
