@@ -34,7 +34,7 @@ def bench_logs() -> None:
     Raises:
         MissingExtraError: PyArrow is not installed.
     """
-    rows, states = [], 0
+    rows, states = [], ""
     with tempfile.TemporaryDirectory() as folder:
         for function, path in _files(Path(folder)).items():
             ran = subprocess.run(

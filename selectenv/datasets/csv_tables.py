@@ -8,6 +8,9 @@ from selectenv.checks import shown
 from selectenv.datasets.arrow_columns import require
 from selectenv.errors import DatasetFileError, LogError, OptionError
 
+DELIMITERS = (",", ";", "\t", "|")
+"""Characters that commonly stand between the fields of a row."""
+
 
 class CsvFile:
     """A CSV file with a header."""
@@ -16,7 +19,7 @@ class CsvFile:
         """Read the header.
 
         Raises:
-            OptionError: the delimiter is not one character.
+            OptionError: the delimiter is not one character, or not the one that the file uses.
             DatasetFileError: the file has no header.
         """
         if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
@@ -30,6 +33,9 @@ class CsvFile:
                 self.names: list[str] = reader.schema.names
         except (self._arrow.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._unreadable(error) from None
+        other = [character for character in DELIMITERS if character in self.names[0]]
+        if len(self.names) == 1 and other:
+            raise OptionError(f"the file has the single column {shown(self.names[0])}: try delimiter={other[0]!r}")
 
     def read(self, discrete: list[str], numeric: list[str]) -> Any:
         """Return an Arrow table of these columns, all of them text; empty fields are missing.

@@ -260,6 +260,8 @@ def _episodes_dataset(
     for name in bins:
         check_name("column in bins", name, episodes[0].states)
     for number, episode in enumerate(episodes):
+        if episode.rows == 0:
+            raise LogError(f"episode {number} has no states")
         if _parts(episode) != _parts(episodes[0]):
             raise LogError(f"episode {number} has {_parts(episode)}, but episode 0 has {_parts(episodes[0])}")
     first = np.cumsum([0, *(episode.rows for episode in episodes)])

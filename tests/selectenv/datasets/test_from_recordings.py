@@ -27,6 +27,11 @@ def test_episodes(capsys):
     )
 
 
+def test_an_episode_without_steps_adds_nothing():
+    data = selectenv.from_episodes([TRIP, {"states": ["c"], "actions": []}])
+    assert data.fingerprint == selectenv.from_episodes([TRIP]).fingerprint
+
+
 def test_episodes_with_everything():
     states = {"place": np.array(["x", "y"]), "charge": [0.25, 0.75]}
     episode = {
@@ -61,6 +66,7 @@ def test_episodes_with_everything():
         ({"terminated": "yes"}, "terminated of episode 1 must be True or False"),
         ({"states": {"a": [1, 2], "b": [1, 2, 3]}}, "must be equally long"),
         ({"states": {}}, "there must be one"),
+        ({"states": [], "actions": []}, "episode 1 has no states"),
     ],
 )
 def test_episodes_that_cannot_be_used(change, message):
