@@ -71,7 +71,6 @@ class Question:
     query: Query
     text: str
     is_long: bool
-    columns: list[tuple[str, str]]
     drawing: Drawing | None
     actions: list[ActionView]
     by_transition: bool
@@ -124,7 +123,6 @@ def question(session: LabellingSession, number: int, annotator: str) -> Question
         query=query,
         text=text,
         is_long=len(text) > LONG_TEXT,
-        columns=[(name, str(values[number])) for name, values in dataset.state_columns.items()],
         drawing=drawing_of(dataset, number, following),
         actions=_actions(dataset, query),
         by_transition=len(query.actions) < len(query.transitions) <= MOST_FIELDS,
