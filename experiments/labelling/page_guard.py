@@ -9,6 +9,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 1 << 16
 """Most bytes of the body of a request; an answer with a number for each of 1,000 transitions is smaller."""
+LARGEST_HEAD = 1 << 14
+"""Most bytes of the address and the headers of a request."""
 READS = ("GET", "HEAD")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HEADERS = {
@@ -80,6 +82,8 @@ class PageGuard:
         token, _, path = scope["path"].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self._token):
             return PlainTextResponse(BAD_LINK, 403), ""
+        if len(scope["query_string"]) + sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
+            return PlainTextResponse(f"Address and headers may have at most {LARGEST_HEAD} bytes.", 431), ""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "")
         if self._local and _name(host) not in LOOPBACK:

@@ -14,8 +14,6 @@ from selectenv.errors import FileError, MissingExtraError
 from selectenv.session import LabellingSession
 
 HOST = "127.0.0.1"
-LARGEST_HEAD = 1 << 14
-"""Most bytes of the head of a request."""
 
 
 def serve(
@@ -78,7 +76,7 @@ class PageServer:
             import uvicorn
 
             from experiments.labelling.page_app import page_app
-            from experiments.labelling.page_guard import new_token
+            from experiments.labelling.page_guard import LARGEST_HEAD, new_token
         except ImportError:
             raise MissingExtraError("the labelling page needs more packages: pip install 'selectenv[label]'") from None
         token = new_token()
