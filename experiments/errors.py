@@ -21,3 +21,7 @@ class UnreplaceableError(OptionError):
 
 class TerminatedError(KeyboardInterrupt):
     """The process received SIGTERM; it stops as if it had been interrupted by Ctrl-C."""
+
+
+class LabelsFileError(SelectEnvError, ValueError):
+    """A file of labels or annotations that cannot be read, or that does not belong to the session."""

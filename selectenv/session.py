@@ -349,10 +349,9 @@ class LabellingSession:
         with self._store.writing():
             self._catch_up()
             mine = [answer for answer in self._log.valid() if answer.annotator == who]
-            if not mine:
-                return None
-            self._store.withdraw(mine[-1].number)
-            return self._id_of(mine[-1].query)
+            if mine:
+                self._store.withdraw(mine[-1].number)
+            return self._id_of(mine[-1].query) if mine else None
 
     @_one_at_a_time
     def retract(self, id: Any, *, annotator: str | None = None) -> None:
@@ -400,7 +399,8 @@ class LabellingSession:
     def handed_out(self) -> list[HandedOut]:
         """Return the queries that somebody is working on, in the order of choice."""
         self._catch_up()
-        return [HandedOut(self._id_of(lease.query), lease.annotator, lease.until) for lease in self._store.leases()]
+        leases = [lease for lease in self._store.leases() if lease.query not in self._log.labels]
+        return [HandedOut(self._id_of(lease.query), lease.annotator, lease.until) for lease in leases]
 
     @_one_at_a_time
     def answers(self) -> list[GivenAnswer]:

@@ -1,7 +1,6 @@
 """The command `selectenv label serve`: the labelling page."""
 
 import argparse
-from pathlib import Path
 
 from experiments.engine.stopping import orderly_termination
 from experiments.labelling.page_server import HOST, serve
@@ -12,14 +11,12 @@ MOST_CHOICES = 9
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    command.add_argument("file", type=Path, help="file of the session")
+    """Add the options of the command."""
     command.add_argument(
         "--host", default=HOST, help=f"address to bind to (default: {HOST}; others can be reached from other machines)"
     )
     command.add_argument("--port", type=int, default=0, help="port (default: any that is free)")
     command.add_argument("--no-browser", action="store_true", help="print the link and do not open a browser")
-    command.add_argument("--annotator", default="", help="name that is stored with the answers (default: none)")
     command.add_argument(
         "--choices",
         type=float,

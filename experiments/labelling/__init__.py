@@ -1,1 +1,1 @@
-"""The labelling page: a local web server over a labelling session."""
+"""Labelling by people: in the terminal, on a page, and with files of labels and tasks for other tools."""

@@ -6,19 +6,29 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, fields
 from typing import Any
 
+from selectenv.labelling.queries import Query
 from selectenv.labelling.session_reports import CurvePoint
 from selectenv.labelling.state_policy import COLUMNS
 from selectenv.session import LabellingSession
 
+QUESTION_COLUMNS = ("state", "action", "next_state", "times")
+"""Columns that tell which transition a reward belongs to, and how often it occurs."""
+
 
 def labels_csv(session: LabellingSession) -> str:
-    """Return the labels, one row per state and action, in the order in which they were completed."""
+    """Return the labels, one row per distinct transition, in the order in which they were completed."""
     rows = (
-        (order, label.id, action, reward, label.spread)
+        (order, label.id, transition.action, transition.next_id, transition.count, reward, label.spread)
         for order, label in enumerate(session.labels(), 1)
-        for action, reward in label.rewards.items()
+        for transition, reward in zip(session.query(label.id).transitions, label.transitions, strict=True)
     )
-    return _csv(("label", "state", "action", "reward", "spread"), rows)
+    return _csv(("label", *QUESTION_COLUMNS, "reward", "spread"), rows)
+
+
+def questions_csv(queries: Iterable[Query]) -> str:
+    """Return queries, one row per distinct transition, with an empty column to fill in the rewards."""
+    rows = ((query.id, t.action, t.next_id, t.count, "") for query in queries for t in query.transitions)
+    return _csv((*QUESTION_COLUMNS, "reward"), rows)
 
 
 def policy_csv(session: LabellingSession) -> str:

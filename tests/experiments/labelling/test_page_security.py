@@ -72,7 +72,15 @@ def test_every_link_has_a_token_of_its_own(session):
 @pytest.mark.parametrize("path", ["", "state/0", "static/page.css", "table/labels.csv", "ask", "nothing"])
 def test_nothing_is_served_without_the_token(page, method, path):
     token = page.base[1:]
-    wrong = ("", f"/{token[:-1]}", f"/{token}x", f"/{token.swapcase()}", "/%00", "/\N{MULTIPLICATION SIGN}", f"/x/{token}")
+    wrong = (
+        "",
+        f"/{token[:-1]}",
+        f"/{token}x",
+        f"/{token.swapcase()}",
+        "/%00",
+        "/\N{MULTIPLICATION SIGN}",
+        f"/x/{token}",
+    )
     for prefix in wrong:
         origin = f"http://{page.host}"
         target = f"{prefix}/{path}".encode().decode("latin-1")
@@ -119,7 +127,13 @@ def test_the_token_is_compared_in_constant_time(page, monkeypatch):
 def test_only_the_page_itself_changes_anything(page, session, headers):
     state = page.ask()
     given = {name: value.format(host=page.host, base=page.base) for name, value in headers.items()}
-    paths = ["ask", "undo", "range", "name", *(f"state/{state}/{word}" for word in ("answer", "skip", "take", "release"))]
+    paths = [
+        "ask",
+        "undo",
+        "range",
+        "name",
+        *(f"state/{state}/{word}" for word in ("answer", "skip", "take", "release")),
+    ]
     for path in paths:
         status, _, text = page.request(
             "POST", f"{page.base}/{path}", "reward=1&low=0&high=1", content_type=FORM, **given
@@ -150,7 +164,7 @@ def test_other_sites_cannot_take_the_name_of_this_machine(page):
 
 def test_a_page_for_other_machines_answers_to_any_name(session):
     guard = page_guard.PageGuard(None, "token", "0.0.0.0")
-    scope = {"path": "/token/x", "method": "GET", "headers": [(b"host", b"lab.example")]}
+    scope = {"path": "/token/x", "method": "GET", "headers": [(b"host", b"lab.example")], "query_string": b""}
     assert guard._refusal(scope) == (None, "/x")
 
 
@@ -169,9 +183,9 @@ def test_large_requests_are_refused(page, session, chunked):
 
 
 def test_long_addresses_and_headers_are_refused(page):
-    for size, expected in ((1 << 13, 200), (1 << 15, 431), (1 << 18, 400)):
-        assert page.request("GET", f"{page.base}/?{'x' * size}")[0] == expected
-        assert page.request("GET", f"{page.base}/", cookie="x" * size)[0] == expected
+    for size, expected in ((1 << 13, (200,)), (1 << 15, (431, 400)), (1 << 18, (431, 400))):
+        assert page.request("GET", f"{page.base}/?{'x' * size}")[0] in expected
+        assert page.request("GET", f"{page.base}/", cookie="x" * size)[0] in expected
 
 
 def test_forms_with_many_fields_or_files_are_refused(page, session):
@@ -224,8 +238,9 @@ def test_text_from_outside_is_escaped(tmp_path):
                 assert "<script>alert" not in text
                 assert "<img" not in text
                 assert "\"'&<" not in text
+            assert "&lt;script&gt;alert" in shown
         assert session.answers()[0].annotator == NASTY[:100]
-        assert "&lt;script&gt;alert" in texts[0]
+        assert "&lt;script&gt;alert" in page.get()[2]
 
 
 def test_no_path_of_the_machine_reaches_the_page(page, session, tmp_path, capfd, monkeypatch):
@@ -256,4 +271,3 @@ def test_a_cookie_is_kept_from_scripts_and_other_pages(page):
     assert "httponly" in cookie
     assert "samesite" in cookie
     assert f"path={page.base}".lower() in cookie
-

@@ -1,0 +1,345 @@
+"""The commands of labelling sessions: `selectenv label start`, `ask`, `serve`, `status`, `export` and `import`."""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import selectenv
+from experiments.cli import serve_command
+from experiments.cli.commands import AddCommand, RunCommand, epilog
+from experiments.cli.tables import table
+from experiments.labelling import label_studio
+from experiments.labelling.label_imports import import_labels
+from experiments.labelling.label_tables import TABLES, questions_csv
+from experiments.labelling.terminal_queries import ask_in_terminal
+from selectenv import LabellingSession, OfflineDataset
+from selectenv.datasets import load
+from selectenv.errors import OptionError
+from selectenv.io.atomic import whole_file
+from selectenv.labelling.queries import Query
+
+TASK_DAYS = 7
+"""Days for which exported tasks are not asked about elsewhere."""
+BATCH = 10
+"""Tasks of an export, unless it says how many."""
+OFFLINE = "export"
+"""Name to which exported questions are leased."""
+
+
+def add_to(add: AddCommand) -> None:
+    """Add the commands to the command line."""
+    command = add(
+        "label",
+        _no_action,
+        "ask people for the rewards of a log of your own, and learn from their answers",
+        {
+            "label start log.csv --session labels.sqlite --state place --action move --episode trip --budget 30": (
+                "make a session"
+            ),
+            "label ask labels.sqlite": "answer its questions in the terminal",
+            "label serve labels.sqlite": "answer them on a page in the browser",
+            "label status labels.sqlite": "show how far it is",
+            "label export labels.sqlite --out out": "write labels, policy and bounds as CSV files",
+        },
+    )
+    actions = command.add_subparsers(required=True, metavar="ACTION", title="actions")
+
+    def action(name: str, run: RunCommand, summary: str, examples: dict[str, str]) -> argparse.ArgumentParser:
+        parser = actions.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            epilog=epilog(examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.set_defaults(command=run)
+        return parser
+
+    _add_start(action)
+    parser = action("ask", _ask, "ask in the terminal", {"label ask labels.sqlite": "answer until you type q"})
+    _add_file(parser)
+    _add_annotator(parser)
+    parser = action(
+        "serve",
+        serve_command.run,
+        "open a page to answer on",
+        {
+            "label serve labels.sqlite": "open the page in the browser; Ctrl-C stops it",
+            "label serve labels.sqlite --no-browser --port 8000": "print the link, for example for an SSH tunnel",
+            "label serve labels.sqlite --choices -1 0 1": "the answers of the number keys",
+        },
+    )
+    _add_file(parser)
+    _add_annotator(parser)
+    serve_command.add_options(parser)
+    parser = action("status", _status, "show how far a session is", {"label status labels.sqlite": "print a table"})
+    _add_file(parser)
+    _add_export(action)
+    parser = action(
+        "import",
+        _import,
+        "read answers from a file",
+        {
+            "label import labels.sqlite labels.csv": "a CSV file with the columns state and reward",
+            "label import labels.sqlite annotations.json": "annotations that Label Studio exported as JSON",
+        },
+    )
+    _add_file(parser)
+    parser.add_argument("labels", type=Path, help="CSV file, or JSON file of Label Studio")
+    _add_annotator(parser)
+
+
+def _no_action(options: argparse.Namespace) -> None:
+    """Never called: argparse requires an action."""
+
+
+def _add_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, help="file of the session")
+
+
+def _add_annotator(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--annotator", default="", help="name that is stored with the answers (default: none)")
+
+
+def _add_start(action: AddCommand) -> None:
+    parser = action(
+        "start",
+        _start,
+        "make a session from a log",
+        {
+            "label start log.csv --session labels.sqlite --state place load --action move --episode trip --budget 30": (
+                "states are made of two columns"
+            ),
+            "label start log.parquet --session labels.sqlite --state charge --action move --budget 9 --bins charge=5": (
+                "a column of numbers, cut into five intervals"
+            ),
+        },
+    )
+    parser.add_argument("log", type=Path, help="CSV or Parquet file with one row per step, or a dataset file (.npz)")
+    parser.add_argument("--session", type=Path, required=True, help="file of the session, which is made")
+    parser.add_argument("--state", nargs="+", metavar="COLUMN", help="columns that make up the state")
+    parser.add_argument("--action", metavar="COLUMN", help="column of the action")
+    parser.add_argument("--episode", metavar="COLUMN", help="column that tells episodes apart")
+    parser.add_argument("--time", metavar="COLUMN", help="column that sorts the steps of an episode")
+    parser.add_argument("--next-state", nargs="+", metavar="COLUMN", help="columns of the state that was entered")
+    parser.add_argument("--terminated", metavar="COLUMN", help="column that says whether the episode terminated")
+    parser.add_argument("--truncated", metavar="COLUMN", help="column that says whether the recording stopped")
+    parser.add_argument(
+        "--bins", nargs="+", default=[], metavar="COLUMN=COUNT", help="cut continuous columns into intervals"
+    )
+    parser.add_argument("--budget", type=int, required=True, help="number of labels")
+    parser.add_argument(
+        "--strategy", default="terminal-guided", help="strategy that chooses the states (default: terminal-guided)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the strategy (default: 0)")
+    parser.add_argument("--learner", default="uds", help="learner of the policy (default: uds)")
+    parser.add_argument("--gamma", type=float, default=0.99, help="discount factor of learning (default: 0.99)")
+    parser.add_argument(
+        "--unseen", default="zero", choices=("zero", "exclude"), help="what actions that the log never took are worth"
+    )
+    parser.add_argument(
+        "--answers-per-query", type=int, default=1, help="number of people who answer each question (default: 1)"
+    )
+    parser.add_argument(
+        "--rewards", nargs=2, type=float, metavar=("LOW", "HIGH"), help="range of the rewards, for bounds on the value"
+    )
+
+
+def _add_export(action: AddCommand) -> None:
+    parser = action(
+        "export",
+        _export,
+        "write labels, policy and bounds as CSV files, or questions for another tool",
+        {
+            "label export labels.sqlite": "labels.csv, policy.csv and, with a range of rewards, curve.csv",
+            "label export labels.sqlite --questions 20": "questions.csv with a column to fill in",
+            "label export labels.sqlite --label-studio 20": "tasks for Label Studio",
+        },
+    )
+    _add_file(parser)
+    parser.add_argument("--out", type=Path, default=Path("out"), help="directory of the files (default: out)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--label-studio",
+        nargs="?",
+        type=int,
+        const=BATCH,
+        metavar="TASKS",
+        help=f"write the next questions as tasks for Label Studio (default: {BATCH})",
+    )
+    what.add_argument(
+        "--questions",
+        nargs="?",
+        type=int,
+        const=BATCH,
+        metavar="COUNT",
+        help=f"write the next questions as a CSV file to fill in (default: {BATCH})",
+    )
+    what.add_argument(
+        "--rewards", nargs=2, type=float, metavar=("LOW", "HIGH"), help="range of the rewards, for bounds"
+    )
+
+
+def _start(options: argparse.Namespace) -> None:
+    existed = options.session.exists()
+    session = LabellingSession(
+        _dataset(options),
+        options.strategy,
+        options.budget,
+        options.session,
+        options.seed,
+        answers_per_query=options.answers_per_query,
+        learner=options.learner,
+        gamma=options.gamma,
+        unseen=options.unseen,
+    )
+    with session:
+        if options.rewards:
+            session.bounds(*options.rewards)
+        what = "is this session already" if existed else "is ready"
+        print(f"{options.session} {what}: {session.budget} labels, chosen by {options.strategy}")
+        _say_next(session, options.session)
+
+
+def _dataset(options: argparse.Namespace) -> OfflineDataset:
+    """Return the data of a log; a column of rewards in a dataset file is left out."""
+    if options.log.suffix == ".npz":
+        return load(options.log).without_rewards
+    missing = [name for name in ("state", "action") if not getattr(options, name)]
+    if missing:
+        raise OptionError(f"a log needs --{' and --'.join(missing)}: the names of its columns")
+    read: Callable[..., OfflineDataset] = (
+        selectenv.from_parquet if options.log.suffix in (".parquet", ".pq") else selectenv.from_csv
+    )
+    return read(
+        options.log,
+        state=options.state[0] if len(options.state) == 1 else options.state,
+        action=options.action,
+        episode=options.episode,
+        time=options.time,
+        next_state=options.next_state
+        if options.next_state is None or len(options.next_state) > 1
+        else options.next_state[0],
+        terminated=options.terminated,
+        truncated=options.truncated,
+        bins=dict(map(_bins, options.bins)) or None,
+    )
+
+
+def _bins(text: str) -> tuple[str, int]:
+    column, _, count = text.rpartition("=")
+    if not column or not count.isdecimal():
+        raise OptionError(f"--bins takes entries such as charge=5, a column and a number of intervals, not {text!r}")
+    return column, int(count)
+
+
+def _ask(options: argparse.Namespace) -> None:
+    with LabellingSession.open(options.file) as session:
+        told = ask_in_terminal(session, options.annotator)
+        print(f"\n{told} answer{'s' * (told != 1)} stored in {options.file}")
+        _say_next(session, options.file)
+
+
+def _status(options: argparse.Namespace) -> None:
+    with LabellingSession.open(options.file) as session:
+        status = session.status()
+        rows: list[tuple[str, Any]] = [
+            ("data", session.settings.data),
+            ("strategy", session.strategy.name),
+            ("labels", f"{status.answered} of {status.budget}"),
+            ("skipped", status.skipped),
+            *((f"answers of {name or 'unnamed'}", count) for name, count in status.annotators.items()),
+        ]
+        for lease in session.handed_out():
+            until = time.strftime("%Y-%m-%d %H:%M", time.localtime(lease.until))
+            rows.append(("handed out", f"{lease.id} to {lease.annotator or 'unnamed'} until {until}"))
+        if session.reward_range is not None:
+            bounds = session.bounds()
+            rows += [
+                ("value of the policy", f"{bounds.least:.4g} to {bounds.most:.4g}"),
+                ("value of any policy", f"at most {bounds.upper:.4g}"),
+            ]
+        print(table(("", str(options.file)), rows))
+        _say_next(session, options.file)
+
+
+def _export(options: argparse.Namespace) -> None:
+    out: Path = options.out
+    with LabellingSession.open(options.file) as session:
+        if options.label_studio is not None:
+            queries = _batch(session, options.label_studio, label_studio.ANNOTATOR)
+            _write(out / "tasks.json", label_studio.tasks(queries, session.budget))
+            _write(out / "label-config.xml", label_studio.configuration(_limits(session)))
+            print(
+                f"next: make a Label Studio project with the labelling interface of {out / 'label-config.xml'}, import "
+                f"{out / 'tasks.json'} there, and read what it exports as JSON with `selectenv label import "
+                f"{options.file} EXPORT.json`. The tasks are not asked about elsewhere for {TASK_DAYS} days"
+            )
+        elif options.questions is not None:
+            queries = _batch(session, options.questions, OFFLINE)
+            _write(out / "questions.csv", questions_csv(queries))
+            print(
+                f"next: fill in the column reward of {out / 'questions.csv'}, then `selectenv label import "
+                f"{options.file} {out / 'questions.csv'}`. The questions are not asked elsewhere for {TASK_DAYS} days"
+            )
+        else:
+            if options.rewards:
+                session.bounds(*options.rewards)
+            for name, text in TABLES.items():
+                if name == "curve.csv" and session.reward_range is None:
+                    print("no curve.csv: bounds need the range of the rewards; repeat with --rewards LOW HIGH")
+                else:
+                    _write(out / name, text(session))
+            _say_next(session, options.file)
+
+
+def _batch(session: LabellingSession, count: int, annotator: str) -> list[Query]:
+    """Return questions that were exported before and have no answer, and new ones up to ``count`` together."""
+    if count < 1:
+        raise OptionError(f"the number of questions must be 1 or more, not {count}")
+    mine = [session.query(lease.id) for lease in session.handed_out() if lease.annotator == annotator]
+    more = count - len(mine)
+    new = session.ask(more, annotator=annotator, lease=TASK_DAYS * 86_400, keep=True) if more > 0 else []
+    if not mine and not new:
+        raise OptionError("there is nothing left to ask: the budget is spent, or others work on the last questions")
+    return [*mine, *new][:count]
+
+
+def _import(options: argparse.Namespace) -> None:
+    with LabellingSession.open(options.file) as session:
+        result = import_labels(session, options.labels, options.annotator)
+        print(f"{options.labels}: {result.told} new answers, {result.known} that were known, {result.skipped} skipped")
+        if result.unasked:
+            print(f"{result.unasked} states have not been asked about: import the file again later to use them")
+        _say_next(session, options.file)
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as file:
+        file.write(text.encode())
+    print(f"written: {path}")
+
+
+def _limits(session: LabellingSession) -> tuple[float, float] | None:
+    """Return the smallest and the largest reward that any state can have, if the range is known."""
+    ends = session.reward_range
+    return None if ends is None else (min(ends[0]), max(ends[1]))
+
+
+def _say_next(session: LabellingSession, file: Path) -> None:
+    """Say how far the session is and what to do next."""
+    status = session.status()
+    if session.reward_range is not None:
+        regret = f"{session.bounds().regret:.4g}"
+        print(f"in the model of the data, the policy so far earns at most {regret} less than the best one")
+    if status.done:
+        print(f"the budget is spent; next: `selectenv label export {file}` writes labels and policy")
+    elif status.asked == status.budget and status.handed_out == status.left:
+        print(f"the last questions are handed out; next: `selectenv label status {file}` shows to whom")
+    else:
+        print(
+            f"{status.answered} of {status.budget} labels; next: `selectenv label serve {file}` opens a page to answer "
+            f"on, `selectenv label ask {file}` asks here, `selectenv label export {file}` writes what is there"
+        )
