@@ -31,6 +31,8 @@ from selectenv.session import LabellingSession
 STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 FORM = "application/x-www-form-urlencoded"
 NAME_COOKIE = "annotator"
+LONGEST_NAME = 100
+"""Most characters of a name; the rest is cut off."""
 MODES = ("state", "action", "transition")
 """What an answer has one number for."""
 NOTICES = {
@@ -208,7 +210,7 @@ class LabelPages:
     def name(self, visit: Visit) -> Response:
         """Set the name of the annotator, which a cookie keeps."""
         found = self._go("")
-        name = visit.form.get("annotator", "").strip()[:100]
+        name = visit.form.get("annotator", "")[:LONGEST_NAME]
         found.set_cookie(NAME_COOKIE, quote(name), path=self._base, httponly=True, samesite="lax")
         return found
 
@@ -347,8 +349,9 @@ async def _visit(request: Request, annotator: str) -> Visit:
         if request.headers.get("content-type", "").partition(";")[0] not in ("", FORM):
             raise HTTPException(415, "Only forms are understood here.")
         form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    name = "".join(filter(str.isprintable, unquote(request.cookies.get(NAME_COOKIE, "")).strip()))
     return Visit(
-        annotator=unquote(request.cookies.get(NAME_COOKIE, ""))[:100] or annotator,
+        annotator=name[:LONGEST_NAME] or annotator,
         number=request.path_params.get("number", -1),
         words=dict(request.query_params),
         form=form,

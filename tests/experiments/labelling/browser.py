@@ -88,12 +88,15 @@ class Browser:
         self._send("POST", f"/element/{next(iter(found.values()))}/click", {})
 
     def wait(self, script):
-        """Wait until a script returns something true, and return it."""
+        """Wait until a script returns something true."""
+        self.wait_for(lambda: self.run(script))
+
+    def wait_for(self, condition):
+        """Wait until a function returns something true."""
         until = time.monotonic() + PATIENCE
-        while not (found := self.run(script)):
-            assert time.monotonic() < until, f"waited in vain for: {script}"
+        while not condition():
+            assert time.monotonic() < until, "waited in vain"
             time.sleep(0.02)
-        return found
 
     def text(self, selector):
         return self.run("return document.querySelector(arguments[0])?.innerText", selector)
