@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -24,7 +24,7 @@ from selectenv.labelling.next_queries import ChoiceState, NextQueries
 from selectenv.labelling.queries import Query, make_query, state_id
 from selectenv.labelling.session_files import dataset_of, make_or_resume
 from selectenv.labelling.session_reports import CurvePoint, GivenAnswer, HandedOut, Label, SessionStatus
-from selectenv.labelling.session_settings import SessionSettings
+from selectenv.labelling.session_settings import SessionSettings, check_annotator
 from selectenv.labelling.state_policy import StatePolicy
 from selectenv.labelling.strategy import Strategy, find_strategy
 from selectenv.labelling.told_problem import ToldProblem
@@ -32,8 +32,6 @@ from selectenv.learners.base import Learner
 from selectenv.typing import FloatArray
 
 LEASE_SECONDS = 600.0
-LONGEST_NAME = 200
-"""Most characters of the name of an annotator."""
 RANGE = "reward_range"
 """Name under which the file keeps the range of the unknown rewards."""
 P = ParamSpec("P")
@@ -233,9 +231,8 @@ class LabellingSession:
         """
         seconds = self.settings.lease if lease is None else check_real("lease", lease, "(0, inf)")
         wanted = 1 if k is None else check_int("k", k)
-        queries = self._hand_out(
-            wanted, _annotator(annotator), seconds, "" if check_flag("keep", keep) else self._owner
-        )
+        owner = "" if check_flag("keep", keep) else self._owner
+        queries = self._hand_out(wanted, check_annotator(annotator), seconds, owner)
         return queries if k is not None else next(iter(queries), None)
 
     @_one_at_a_time
@@ -282,7 +279,7 @@ class LabellingSession:
             QueryError: the state was not asked about, or has all its answers.
             AnswerError: the answer has another form, or a number that is not finite.
         """
-        self._tell([(id, answer)], _annotator(annotator))
+        self._tell([(id, answer)], check_annotator(annotator))
 
     def tell_many(self, answers: Mapping[Any, Any], *, annotator: str = "") -> None:
         """Answer several queries, all of them or none.
@@ -292,7 +289,7 @@ class LabellingSession:
             annotator: who answers.
         """
         given = check_instance("answers", answers, Mapping)  # type: ignore[type-abstract]
-        self._tell(given.items(), _annotator(annotator))
+        self._tell(given.items(), check_annotator(annotator))
 
     @_one_at_a_time
     def _tell(self, answers: Iterable[tuple[Any, Any]], who: str) -> None:
@@ -317,7 +314,7 @@ class LabellingSession:
             UnknownStateError: there is no such state.
             QueryError: the state was not asked about, or has all its answers.
         """
-        who = _annotator(annotator)
+        who = check_annotator(annotator)
         with self._store.writing():
             _, number = self._query(id)
             if len(self._store.annotators_of(number)) >= self.settings.answers_per_query:
@@ -327,19 +324,34 @@ class LabellingSession:
     @_one_at_a_time
     def release(self, id: Any, *, annotator: str = "") -> None:
         """Give back a query that was handed out to ``annotator``: it is the next one to be asked."""
-        self._store.release(self._query(id)[1], _annotator(annotator))
+        self._store.release(self._query(id)[1], check_annotator(annotator))
+
+    @_one_at_a_time
+    def hand_out(self, id: Any, *, annotator: str = "") -> Query:
+        """Hand out a query that was asked before: to renew its lease, or after its answer was withdrawn.
+
+        Raises:
+            UnknownStateError: there is no such state.
+            QueryError: the state was not asked about, has all its answers, or others are working on it.
+        """
+        who, until = check_annotator(annotator), time.time() + self.settings.lease
+        with self._store.writing():
+            state, number = self._query(id)
+            if not self._store.is_free(number, who, self.settings.answers_per_query):
+                raise QueryError(f"the state {shown(id)} has been answered already, or others are working on it")
+            self._store.lease(number, who, until, self._owner)
+        return make_query(self.dataset, state, number, who, until)
 
     @_one_at_a_time
     def undo(self, *, annotator: str = "") -> Any:
         """Withdraw the last answer of an annotator; return the id of its state, or None if there is no answer."""
-        who = _annotator(annotator)
+        who = check_annotator(annotator)
         with self._store.writing():
             self._catch_up()
             mine = [answer for answer in self._log.valid() if answer.annotator == who]
-            if not mine:
-                return None
-            self._store.withdraw(mine[-1].number)
-            return self._id_of(mine[-1].query)
+            if mine:
+                self._store.withdraw(mine[-1].number)
+            return self._id_of(mine[-1].query) if mine else None
 
     @_one_at_a_time
     def retract(self, id: Any, *, annotator: str | None = None) -> None:
@@ -349,7 +361,7 @@ class LabellingSession:
             UnknownStateError: there is no such state.
             QueryError: there is no answer to withdraw.
         """
-        who = None if annotator is None else _annotator(annotator)
+        who = None if annotator is None else check_annotator(annotator)
         with self._store.writing():
             self._catch_up()
             _, number = self._query(id)
@@ -374,16 +386,13 @@ class LabellingSession:
         """Return how far the session is."""
         self._catch_up()
         labelled = set(self._log.labels)
-        annotators: dict[str, int] = defaultdict(int)
-        for answer in self._log.valid():
-            annotators[answer.annotator] += 1
         return SessionStatus(
             budget=self.budget,
             answered=len(labelled),
             asked=len(self._log.states),
             handed_out=len({lease.query for lease in self._store.leases()} - labelled),
             skipped=len(self._store.skipped() - labelled),
-            annotators=dict(annotators),
+            annotators=dict(Counter(answer.annotator for answer in self._log.valid())),
         )
 
     @_one_at_a_time
@@ -489,9 +498,3 @@ class LabellingSession:
         """Tell the problem what was answered and withdrawn, here or by other processes, since the last time."""
         for state, rewards in self._log.catch_up():
             self._chooser.tell(state, rewards)
-
-
-def _annotator(name: Any) -> str:
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
-        raise OptionError(f"annotator must be printable text of at most {LONGEST_NAME} characters, not {shown(name)}")
-    return str(name)

@@ -1,4 +1,4 @@
-"""The commands of labelling sessions: `selectenv label start`, `ask`, `status`, `export` and `import`."""
+"""The commands of labelling sessions: `selectenv label start`, `ask`, `serve`, `status`, `export` and `import`."""
 
 import argparse
 import time
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import selectenv
+from experiments.cli import serve_command
 from experiments.cli.commands import AddCommand, RunCommand, epilog
 from experiments.cli.tables import table
 from experiments.labelling import label_studio
@@ -38,6 +39,7 @@ def add_to(add: AddCommand) -> None:
                 "make a session"
             ),
             "label ask labels.sqlite": "answer its questions in the terminal",
+            "label serve labels.sqlite": "answer them on a page in the browser",
             "label status labels.sqlite": "show how far it is",
             "label export labels.sqlite --out out": "write labels, policy and bounds as CSV files",
         },
@@ -59,6 +61,19 @@ def add_to(add: AddCommand) -> None:
     parser = action("ask", _ask, "ask in the terminal", {"label ask labels.sqlite": "answer until you type q"})
     _add_file(parser)
     _add_annotator(parser)
+    parser = action(
+        "serve",
+        serve_command.run,
+        "open a page to answer on",
+        {
+            "label serve labels.sqlite": "open the page in the browser; Ctrl-C stops it",
+            "label serve labels.sqlite --no-browser --port 8000": "print the link, for example for an SSH tunnel",
+            "label serve labels.sqlite --choices -1 0 1": "the answers of the number keys",
+        },
+    )
+    _add_file(parser)
+    _add_annotator(parser)
+    serve_command.add_options(parser)
     parser = action("status", _status, "show how far a session is", {"label status labels.sqlite": "print a table"})
     _add_file(parser)
     _add_export(action)
@@ -317,15 +332,14 @@ def _say_next(session: LabellingSession, file: Path) -> None:
     """Say how far the session is and what to do next."""
     status = session.status()
     if session.reward_range is not None:
-        print(
-            f"in the model of the data, the policy earns at most {session.bounds().regret:.4g} less than the best one"
-        )
+        regret = f"{session.bounds().regret:.4g}"
+        print(f"in the model of the data, the policy so far earns at most {regret} less than the best one")
     if status.done:
         print(f"the budget is spent; next: `selectenv label export {file}` writes labels and policy")
     elif status.asked == status.budget and status.handed_out == status.left:
         print(f"the last questions are handed out; next: `selectenv label status {file}` shows to whom")
     else:
         print(
-            f"{status.answered} of {status.budget} labels; next: `selectenv label ask {file}` asks for more, "
-            f"`selectenv label export {file}` writes what is there"
+            f"{status.answered} of {status.budget} labels; next: `selectenv label serve {file}` opens a page to answer "
+            f"on, `selectenv label ask {file}` asks here, `selectenv label export {file}` writes what is there"
         )

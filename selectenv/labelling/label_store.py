@@ -42,13 +42,17 @@ CREATE UNIQUE INDEX one_answer ON answers (query, annotator) WHERE withdrawn IS 
 TABLES = {"session", "notes", "choices", "queries", "leases", "answers"}
 FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)
 """Exceptions with which the sqlite3 module responds to damaged files."""
-AVAILABLE = """
-SELECT number, state FROM queries AS q
-WHERE (SELECT COUNT(*) FROM answers AS a WHERE a.query = q.number AND a.withdrawn IS NULL)
+FREE = """
+(SELECT COUNT(*) FROM answers AS a WHERE a.query = q.number AND a.withdrawn IS NULL)
     + (SELECT COUNT(*) FROM leases AS l WHERE l.query = q.number AND l.until > :now AND l.annotator != :annotator)
     < :answers
   AND NOT EXISTS (
     SELECT 1 FROM answers AS a WHERE a.query = q.number AND a.annotator = :annotator AND a.withdrawn IS NULL)
+"""
+"""Whether an annotator may work on the query q: it needs an answer of theirs, and others do not give all it needs."""
+AVAILABLE = f"""
+SELECT number, state FROM queries AS q
+WHERE {FREE}
   AND NOT EXISTS (
     SELECT 1 FROM leases AS l WHERE l.query = q.number AND l.annotator = :annotator AND l.until > :now)
   AND (q.skipped > 0) = :skipped
@@ -239,6 +243,11 @@ class LabelStore:
         """
         now = time.time()
         return self._all(AVAILABLE, annotator=annotator, answers=answers, limit=limit, skipped=int(skipped), now=now)
+
+    def is_free(self, query: int, annotator: str, answers: int) -> bool:
+        """Return whether ``annotator`` may work on a query that needs ``answers`` answers, or works on it already."""
+        statement = f"SELECT 1 FROM queries AS q WHERE q.number = :query AND {FREE}"
+        return bool(self._all(statement, query=query, annotator=annotator, answers=answers, now=time.time()))
 
     def lease(self, query: int, annotator: str, until: float, owner: str) -> None:
         """Hand out a query."""

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from selectenv.budget import cap_to_labelable, number_of_labels
-from selectenv.checks import check_instance, check_int, check_name, check_real
+from selectenv.checks import check_instance, check_int, check_name, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, SessionError, SessionFileError
 from selectenv.labelling.strategy import Strategy, described, find_strategy
@@ -18,6 +18,8 @@ from selectenv.references import is_reference
 DEFAULT_LEARNER = "uds"
 SAVED = (".zip", ".json")
 """How the names of files of saved strategies end."""
+LONGEST_NAME = 200
+"""Most characters of the name of an annotator."""
 
 
 @dataclass(frozen=True)
@@ -178,3 +180,14 @@ class SessionSettings:
 
 def _in_words(dataset: OfflineDataset) -> str:
     return f"{len(dataset):,} transitions, {dataset.n_states:,} states, {dataset.n_actions} actions"
+
+
+def check_annotator(name: Any) -> str:
+    """Return the name of an annotator.
+
+    Raises:
+        OptionError: it is not printable text, or too long.
+    """
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise OptionError(f"annotator must be printable text of at most {LONGEST_NAME} characters, not {shown(name)}")
+    return str(name)

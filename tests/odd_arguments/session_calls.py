@@ -83,6 +83,7 @@ CALLS = [
     Call("session.tell_many", method("tell_many"), {"answers": lambda: {last_id(): 1.0}}),
     Call("session.skip", method("skip"), {"id": last_id, "annotator": lambda: "ann"}),
     Call("session.release", method("release"), {"id": last_id, "annotator": lambda: "ann"}),
+    Call("session.hand_out", method("hand_out"), {"id": last_id, "annotator": lambda: ""}),
     Call("session.undo", method("undo"), constants(annotator="")),
     Call("session.retract", method("retract"), {"id": lambda: method("answers")()[0].id, "annotator": lambda: None}),
     Call("session.query", method("query"), {"id": last_id}),

@@ -406,3 +406,34 @@ def test_threads_share_a_session():
     for thread in threads:
         thread.join()
     assert len(told) == len(set(told)) == 40
+
+
+def test_a_query_is_handed_out_again_to_whom_it_belongs(clock):
+    session = LabellingSession(town(), "terminal", 2, lease=60)
+    query = session.ask(annotator="ada")
+    clock.now += 50
+    assert session.hand_out(query.id, annotator="ada").leased_until == clock.now + 60
+    clock.now += 50
+    with pytest.raises(QueryError, match="others are working on it"):
+        session.hand_out(query.id, annotator="bea")
+    assert [one.annotator for one in session.handed_out()] == ["ada"]
+    clock.now += 20
+    assert session.hand_out(query.id, annotator="bea").annotator == "bea"
+    session.skip(query.id, annotator="bea")
+    assert session.hand_out(query.id, annotator="ada").id == query.id
+    session.tell(query.id, 1, annotator="ada")
+    with pytest.raises(QueryError, match="answered already"):
+        session.hand_out(query.id, annotator="ada")
+    assert session.undo(annotator="ada") == query.id
+    assert session.hand_out(query.id, annotator="ada").annotator == "ada"
+
+
+def test_a_query_for_two_people_is_handed_out_again_to_two():
+    session = LabellingSession(town(), "terminal", 1, answers_per_query=2)
+    query = session.ask(annotator="ada")
+    assert session.hand_out(query.id, annotator="bea").id == query.id
+    with pytest.raises(QueryError, match="others are working on it"):
+        session.hand_out(query.id, annotator="cleo")
+    session.tell(query.id, 1, annotator="ada")
+    with pytest.raises(QueryError, match="answered already"):
+        session.hand_out(query.id, annotator="ada")

@@ -1,0 +1,233 @@
+"""What the pages show of a session, in the form in which the templates print it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.labelling.bounds_chart import BoundsChart, bounds_chart
+from experiments.labelling.world_drawing import Drawing, drawing_of
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.errors import OptionError
+from selectenv.labelling.queries import Query, TransitionSummary
+from selectenv.labelling.session_reports import GivenAnswer, SessionStatus
+from selectenv.session import LabellingSession
+
+FEW = 6
+"""Transitions of an action that are listed; the others are counted."""
+MOST_FIELDS = 60
+"""Distinct transitions up to which each can have its own reward on the page."""
+POLICY_ROWS = 30
+"""States of the policy on the page, the most visited first."""
+CHOICES = (-1.0, 0.0, 1.0)
+"""Answers of the number keys if the range of the rewards is not known."""
+STEPS = 5
+"""Answers of the number keys over a known range."""
+LONG_TEXT = 40
+"""Characters beyond which a state is shown in smaller type."""
+JOINED = " \u00b7 "
+"""Between the entries of the columns of a state."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where an action led."""
+
+    words: list[tuple[str, bool]]
+    """The state that was entered: the entry of each column, and whether it differs from the state that was left."""
+    next_id: Any
+    """Id of that state; None if the episode terminated or the next state is unknown."""
+    share: float
+    count: int
+    field: str
+    """Name of the input field for its reward."""
+
+    @property
+    def text(self) -> str:
+        """The state that was entered."""
+        return JOINED.join(word for word, _ in self.words)
+
+
+@dataclass(frozen=True)
+class ActionView:
+    """An action, how often it was taken, and where it led."""
+
+    name: str
+    count: int
+    share: float
+    outcomes: list[Outcome]
+    more: int
+    """Number of outcomes that are not listed."""
+    field: str
+    """Name of the input field for its reward."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query, as the page of a state shows it."""
+
+    number: int
+    """Number of the state, which is in the address of its page."""
+    query: Query
+    text: str
+    is_long: bool
+    drawing: Drawing | None
+    actions: list[ActionView]
+    by_transition: bool
+    """Whether each transition can have its own reward."""
+    answers: list[GivenAnswer]
+    open: bool
+    """Whether the annotator can answer it."""
+
+
+@dataclass(frozen=True)
+class PolicyRow:
+    """What the policy does in a state."""
+
+    number: int
+    id: Any
+    actions: str
+    value: float
+    labelled: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The side of every page: how far the session is, and what the labels have brought."""
+
+    status: SessionStatus
+    answered: list[tuple[int, GivenAnswer]]
+    """State number and answer, the last one first."""
+    chart: BoundsChart | None
+    bounds_error: str
+    """Why there is no chart, although the range of the rewards is known."""
+    reward_range: tuple[float, float] | None
+    policy: list[PolicyRow]
+    n_states: int
+
+
+def question(session: LabellingSession, number: int, annotator: str) -> Question:
+    """Return the page of a state that was asked about.
+
+    Raises:
+        QueryError: it was not asked about.
+    """
+    dataset = session.dataset
+    query = session.query(dataset.ids[number].item())
+    following = {int(dataset.numbers([t.next_id])[0]) for t in query.transitions if t.next_id is not None}
+    answers = [answer for answer in session.answers() if answer.id == query.id]
+    mine = any(answer.annotator == annotator for answer in answers)
+    text = state_text(dataset, query.id)
+    return Question(
+        number=number,
+        query=query,
+        text=text,
+        is_long=len(text) > LONG_TEXT,
+        drawing=drawing_of(dataset, number, following),
+        actions=_actions(dataset, query),
+        by_transition=len(query.actions) < len(query.transitions) <= MOST_FIELDS,
+        answers=answers,
+        open=not mine and len(answers) < session.settings.answers_per_query,
+    )
+
+
+def state_text(dataset: OfflineDataset, id: Any) -> str:
+    """Return a state as people read it: the entries of its columns, or its id."""
+    return JOINED.join(_entries(dataset, id))
+
+
+def _entries(dataset: OfflineDataset, id: Any) -> list[str]:
+    """Return the entries of the columns of a state; the id if it has no columns."""
+    if not dataset.state_columns:
+        return [str(id)]
+    number = dataset.numbers([id])[0]
+    return [str(values[number]) for values in dataset.state_columns.values()]
+
+
+def _actions(dataset: OfflineDataset, query: Query) -> list[ActionView]:
+    views, first = [], 0
+    listed = FEW if len(query.transitions) > MOST_FIELDS else MOST_FIELDS
+    for i, action in enumerate(query.actions):
+        outcomes = [
+            Outcome(_words(dataset, query, t), t.next_id, t.count / action.count, t.count, f"transition-{first + j}")
+            for j, t in enumerate(action.transitions)
+        ]
+        first += len(outcomes)
+        if listed == FEW:
+            outcomes.sort(key=lambda outcome: -outcome.count)
+        views.append(
+            ActionView(
+                name=str(action.action),
+                count=action.count,
+                share=action.count / query.visits,
+                outcomes=outcomes[:listed],
+                more=max(0, len(outcomes) - listed),
+                field=f"action-{i}",
+            )
+        )
+    return views
+
+
+def _words(dataset: OfflineDataset, query: Query, transition: TransitionSummary) -> list[tuple[str, bool]]:
+    """Return where a transition led."""
+    if transition.next_id is not None:
+        before = _entries(dataset, query.id)
+        return [
+            (after, after != left) for left, after in zip(before, _entries(dataset, transition.next_id), strict=True)
+        ]
+    if transition.terminated == 0:
+        return [("not recorded", False)]
+    ended = "the episode ended" if transition.terminated == transition.count else "the episode ended, or not recorded"
+    return [(ended, True)]
+
+
+def range_of(session: LabellingSession) -> tuple[float, float] | None:
+    """Return the smallest and the largest reward of any state, None if they are not known."""
+    ends = session.reward_range
+    return None if ends is None else (float(np.min(ends[0])), float(np.max(ends[1])))
+
+
+def choices_of(session: LabellingSession) -> tuple[float, ...]:
+    """Return the answers of the number keys: steps over the range of the rewards where it is known, 0 among them."""
+    low, high = range_of(session) or (0.0, 0.0)
+    if low == high:
+        return CHOICES
+    if low < 0 < high:
+        return (low, low / 2, 0.0, high / 2, high)
+    return tuple(np.linspace(low, high, STEPS).tolist())
+
+
+def progress(session: LabellingSession) -> Progress:
+    """Return the side of the pages."""
+    chart, error = None, ""
+    if session.reward_range is not None:
+        try:
+            chart = bounds_chart(session.curve(), session.budget)
+        except OptionError as problem:  # answers outside of the range, or a discount factor of 1
+            error = str(problem)
+    answers = session.answers()
+    numbers = session.dataset.numbers([answer.id for answer in answers]).tolist()
+    return Progress(
+        status=session.status(),
+        answered=list(zip(numbers, answers, strict=True))[::-1],
+        chart=chart,
+        bounds_error=error,
+        reward_range=range_of(session),
+        policy=policy_rows(session),
+        n_states=int(session.dataset.labelable.sum()),
+    )
+
+
+def policy_rows(session: LabellingSession) -> list[PolicyRow]:
+    """Return what the policy does in the states that the data visit most."""
+    policy, visits = session.policy(), session.dataset.visits
+    rows = []
+    for number in np.argsort(-visits, kind="stable")[:POLICY_ROWS].tolist():
+        if visits[number] == 0:
+            break
+        shares = policy.table[number]
+        best = [str(policy.actions[a]) for a in np.flatnonzero(shares > shares.max() - 1e-9).tolist()]
+        actions = "no preference" if len(best) == len(policy.actions) > 1 else " or ".join(best)
+        labelled = bool(policy.labelled[number])
+        rows.append(PolicyRow(number, policy.ids[number].item(), actions, float(policy.values[number]), labelled))
+    return rows
