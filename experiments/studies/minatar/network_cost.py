@@ -16,10 +16,12 @@ WARM = 0.2
 """Share of the updates in a refit that starts from earlier networks."""
 
 
-def training_runs(cell: Cell) -> float:
+def training_runs(cell: Cell) -> int:
     """Return the number of training runs that are evaluated."""
     if "search" in cell.settings:
         return int(cell.settings["search"]["max_evaluations"])
+    if "budgets" in cell.settings:
+        return len(cell.settings["budgets"])
     return round(cell.settings["reach"] / 0.15) if "refit" in cell.settings else 1
 
 
