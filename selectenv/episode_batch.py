@@ -49,8 +49,10 @@ ROWS = {
     "reward": REWARD,
 }
 """Features that change during an episode -> their rows in `Episodes.features`."""
-FEWEST_LANES = 32
-"""Episodes that a thread should have at least: fewer would leave lanes empty."""
+WORTH_A_THREAD = 100_000
+"""Nanoseconds of work that a second thread is woken up for: that alone takes half of it."""
+IN_LANES, ONE_BY_ONE = {True: 3, False: 8}, 45
+"""Rough nanoseconds of a refit per action and outcome of a model: in lanes, without and with cycles; one by one."""
 Measure = Callable[[int], float]
 NOTHING = np.empty(0)
 
@@ -94,6 +96,7 @@ class EpisodeBatch:
         self._measured = [self._is_measured_inside(problem)] * len(self.problems)
         self._is_compiled, self.measures = self._compiled[0], self._measured[0]
         self._actions = problem.dataset.n_actions
+        self._fewest = self._episodes_per_thread(problem)
         for number in range(len(self.problems)):
             self._show(number)
 
@@ -248,6 +251,14 @@ class EpisodeBatch:
         """Return the observations of all episodes, in arrays of their own."""
         return {name: array.copy() for name, array in self.rows.items()}
 
+    def _episodes_per_thread(self, problem: SelectionProblem) -> int:
+        """Return how many episodes a thread should have at least."""
+        if not is_compiled(problem):
+            return self.count
+        model = problem.dataset.empirical_model()
+        cost = (IN_LANES[model.acyclic] if self._in_lanes else ONE_BY_ONE) * (len(model.action) + len(model.next_state))
+        return 1 + WORTH_A_THREAD // cost
+
     def _in_blocks(self, work: Callable[[int, int], None]) -> None:
         """Call ``work`` on blocks of episodes, one per thread."""
-        in_blocks(work, self.count, FEWEST_LANES if self._in_lanes else 1, self._threads)
+        in_blocks(work, self.count, self._fewest, self._threads)
