@@ -20,8 +20,10 @@ NO_CHAIN = Chain(*(NOTHING for _ in Chain._fields))  # type: ignore[arg-type]
 
 def is_compiled(problem: SelectionProblem) -> bool:
     """Return whether the compiled passes can refit the learner of a problem: exactly, in a small tabular model."""
-    small = problem.n_states <= ELIMINATION_LIMIT
-    return small and type(problem.learner) is ExactLearner and problem.dataset.has_rewards
+    learner = problem.learner
+    if problem.n_states > ELIMINATION_LIMIT or not problem.dataset.has_rewards:
+        return False
+    return type(learner) is ExactLearner and learner.expectile is None
 
 
 def has_compiled_returns(problem: SelectionProblem) -> bool:
