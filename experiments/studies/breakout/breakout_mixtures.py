@@ -105,7 +105,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
                     axes.errorbar(*zip(*series, strict=True), label=label, color=colour, marker="o", markersize=3)
             axes.set_title(f"{rule}, {variant(share)}", fontsize=8)
             axes.grid(alpha=0.3)
-            if i == j == 0:
+            if i == j == 0 and axes.has_data():
                 axes.legend(fontsize=7)
     figure.supxlabel("percentage of states labelled", fontsize=8)
     figure.supylabel("return", fontsize=8)
