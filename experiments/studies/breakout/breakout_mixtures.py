@@ -112,4 +112,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return {"Return against labels for five shares of random actions in the data, networks": figure}
 
 
-STUDY = network_study(NAME, __doc__, cells, rows, figures, 34, findings)
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 30, findings)

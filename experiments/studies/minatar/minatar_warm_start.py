@@ -143,4 +143,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return {"Return of refits with a warm start and from scratch": figure}
 
 
-STUDY = replace(network_study(NAME, __doc__, cells, rows, figures, 33, findings), run_cell=run_cell)
+STUDY = replace(network_study(NAME, __doc__, cells, rows, figures, 29, findings), run_cell=run_cell)
