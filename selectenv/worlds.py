@@ -32,7 +32,7 @@ from selectenv.errors import DatasetError, NoTableWarning, OptionError, OptionTy
 from selectenv.evaluation import EnvironmentReturns, ExactReturns, GameReturns, ReturnEngine, RolloutReturns
 from selectenv.extensions import Registry
 from selectenv.learners.registry import LearnerDefaults, Preset
-from selectenv.options import DATASETS, EVALUATORS, LARGEST_SIZE, MIXTURES, DataOptions, EvaluationOptions
+from selectenv.options import DATASETS, EVALUATORS, LARGEST_SIZE, MAXIMUM, MIXTURES, DataOptions, EvaluationOptions
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -181,16 +181,16 @@ GAMES: dict[str, WorldRow] = {
         replace(
             GAME_DEFAULTS,
             learner=learner,
-            learning=LearnerDefaults(paper=Preset(1_000_000, updates, 3e-4), fast=fast),
+            learning=LearnerDefaults(expectile=expectile, paper=Preset(1_000_000, updates, 3e-4), fast=fast),
         ),
     )
-    for name, learner, updates, fast in (
-        # The learner, the published number of updates, and transitions, updates and learning rate of the fast scale. A
-        # table learns nothing where nearly every state is visited once.
-        ("Breakout", "uds", 125_000, Preset(500_000, 40_000, 1e-3)),
-        ("Freeway", "iql", 25_000, Preset(500_000, 10_000, 1e-3)),
-        ("Seaquest", "iql", 125_000, Preset(500_000, 40_000, 1e-3)),
-        ("Asterix", "iql", 75_000, Preset(500_000, 30_000, 1e-3)),
+    for name, learner, expectile, updates, fast in (
+        # The learner, the expectile of exact tables, the published number of updates of networks, and transitions,
+        # updates and learning rate of the fast scale. A table learns nothing where nearly every state is visited once.
+        ("Breakout", "uds", 0.7, 125_000, Preset(500_000, 40_000, 1e-3)),
+        ("Freeway", "iql", MAXIMUM, 25_000, Preset(500_000, 10_000, 1e-3)),
+        ("Seaquest", "iql", MAXIMUM, 125_000, Preset(500_000, 40_000, 1e-3)),
+        ("Asterix", "iql", MAXIMUM, 75_000, Preset(500_000, 30_000, 1e-3)),
     )
 }
 """The four MinAtar games of the paper."""

@@ -17,7 +17,7 @@ from selectenv.learners.network_learner import images_of
 from selectenv.learners.tabular.exact import ExactLearner
 from selectenv.learners.tabular.sampled import SampledLearner
 from selectenv.learners.training_run import Settings
-from selectenv.options import LearnerOptions, TrainingOptions, names, own_options, take
+from selectenv.options import MAXIMUM, LearnerOptions, TrainingOptions, names, own_options, take
 
 F = TypeVar("F", bound=Callable[..., Any])
 TABLE_OPTIONS = ("solver", "unseen", "passes")
@@ -50,6 +50,8 @@ class LearnerDefaults:
 
     passes: int = 20
     """Passes of the sampled learner."""
+    expectile: float | str = MAXIMUM
+    """Expectile of exact tables."""
     paper: Preset = Preset(1_000_000, 125_000, 3e-4)
     """The published data and training of networks."""
     fast: Preset = Preset(500_000, 40_000, 1e-3)
@@ -58,6 +60,7 @@ class LearnerDefaults:
     def __post_init__(self) -> None:
         """Check the values."""
         check_int("passes", self.passes)
+        LearnerOptions(expectile=self.expectile)
         check_instance("paper", self.paper, Preset)
         check_instance("fast", self.fast, Preset)
 
@@ -101,7 +104,10 @@ def _tabular(rule: str) -> LearnerRow:
         _check_imputation(options, rule == "uds")
         shared = (rule, float(options.gamma), _imputed(options), options.unseen == "exclude")
         if options.solver == "exact":
-            return ExactLearner(*shared)
+            expectile = defaults.expectile if options.expectile is None else options.expectile
+            return ExactLearner(*shared, None if isinstance(expectile, str) else expectile)
+        if options.expectile is not None:
+            raise OptionError('only solver="exact" has an expectile: the sampled solver backs up the maximum')
         passes = defaults.passes if options.passes is None else options.passes
         return SampledLearner(*shared, options.learner_seed, passes)
 
@@ -120,10 +126,15 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
             raise OptionError(f"the learner {options.learner!r} is a network: it has no option {option!r}")
         _check_imputation(options, fixed.get("rule") == "uds")
         more: dict[str, Any] = {"impute": _imputed(options)} if fixed.get("rule") == "uds" else {}
+        settings = replace(defaults.settings(scale, training.updates), evaluations=training.evaluations)
+        if options.expectile is not None:
+            if kind is not IqlLearner or isinstance(options.expectile, str):
+                raise OptionError(f"the learner {options.learner!r} cannot have expectile={options.expectile!r}")
+            settings = replace(settings, expectile=options.expectile)
         if training.checkpoint_directory is not None:
             make_directory("checkpoints", training.checkpoint_directory)
         return kind(
-            settings=replace(defaults.settings(scale, training.updates), evaluations=training.evaluations),
+            settings=settings,
             seed=options.learner_seed,
             training_runs=training.learner_runs,
             checkpoints=training.checkpoint_directory,

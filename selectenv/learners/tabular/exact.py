@@ -5,7 +5,8 @@ UDS (Yu et al. 2022, https://arxiv.org/abs/2202.01741) imputes unknown rewards a
     Q(s, a) = r_L(s, a) + gamma sum_s' P(s' | s, a) max_a' Q(s', a'),   r_L = r if s in L else impute.
 
 Adapted Q-learning defines Q only on the labelled states, values unlabelled next states at 0, and follows the data's own
-action frequencies elsewhere.
+action frequencies elsewhere. Under both rules the maximum may be replaced by an expectile of the actions that the data
+took, as in implicit Q-learning; see `kernels.tabular.expectile`.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.kernels.tabular.expectile import learn_expectile
 from selectenv.kernels.tabular.model import Model
 from selectenv.kernels.tabular.single import in_lanes, learn_one
 from selectenv.kernels.tabular.solve import LANES, learn_blocks
@@ -21,6 +23,8 @@ from selectenv.learners.imputed_reward import imputed_reward, imputed_rewards, o
 from selectenv.policies import TablePolicies
 from selectenv.typing import BoolArray, FloatArray
 
+Rule = tuple[float, float, bool, FloatArray]
+"""Discount, imputed reward, whether only labelled states are learned, and the action frequencies of the data."""
 CHUNK_FLOATS = 1 << 16
 """Size of the policies of one chunk: half a MiB, so that they are still in the cache when they are evaluated."""
 
@@ -36,6 +40,8 @@ class ExactLearner:
     """UDS: the reward of unlabelled transitions, "min" or "dataset-min"; see `imputed_rewards`."""
     exclude_unseen: bool = False
     """Whether actions that the data never took are left out instead of being valued at 0."""
+    expectile: float | None = None
+    """The expectile of the data's actions that is backed up; None for the maximum."""
 
     def chunk_size(self, dataset: OfflineDataset) -> int:
         """Return how many policies take about `CHUNK_FLOATS`: whole blocks of lanes where there is room for one."""
@@ -56,7 +62,7 @@ class ExactLearner:
         """Learn from one label set; see `Learner.fit`."""
         known = dataset.states_with_rewards(rewards) if labels is None else labels
         model, rule = self._model_and_rule(dataset, rewards, imputed_reward(self.impute, dataset, rewards, known))
-        values, q, policy = learn_one(model, known, *rule)
+        values, q, policy = self._learn_one(model, known, rule)
         return TableFit(policy, q, values, dataset)
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> TablePolicies:
@@ -75,8 +81,8 @@ class ExactLearner:
     def _fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray, impute: float) -> TablePolicies:
         """Learn one policy per label set [sets, n], all with the same imputed reward."""
         model, rule = self._model_and_rule(dataset, rewards, impute)
-        if not in_lanes(model):
-            policies = np.stack([learn_one(model, mask, *rule)[2] for mask in masks])[..., None]
+        if self.expectile is not None or not in_lanes(model):
+            policies = np.stack([self._learn_one(model, mask, rule)[2] for mask in masks])[..., None]
             return TablePolicies(policies, len(masks))
         n, actions = dataset.n_states, dataset.n_actions
         blocks = -(-len(masks) // LANES)
@@ -85,9 +91,13 @@ class ExactLearner:
         learn_blocks(model, masks, *rule, np.empty((1, n, lanes)), np.empty((1, n, actions, lanes)), policies)
         return TablePolicies(policies, len(masks))
 
-    def _model_and_rule(
-        self, dataset: OfflineDataset, rewards: FloatArray, impute: float
-    ) -> tuple[Model, tuple[float, float, bool, FloatArray]]:
+    def _learn_one(self, model: Model, labels: BoolArray, rule: Rule) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return values [n], action values and action probabilities [n, actions] for one label set [n]."""
+        if self.expectile is None:
+            return learn_one(model, labels, *rule)
+        return learn_expectile(model, labels, *rule, self.expectile)
+
+    def _model_and_rule(self, dataset: OfflineDataset, rewards: FloatArray, impute: float) -> tuple[Model, Rule]:
         """Return the empirical model, and the arguments of the solvers that describe the rule."""
         model = dataset.empirical_model(rewards, exclude_unseen=self.exclude_unseen, unknown=impute)
         return model, (self.gamma, impute, self.rule == "adapted", dataset.action_frequencies)
