@@ -168,5 +168,5 @@ def figures(results: list[Result]) -> dict[str, Any]:
 
 
 STUDY = replace(
-    network_study(NAME, __doc__, cells, rows, figures, 32, findings), run_cell=run_cell, cpu_hours=cpu_hours
+    network_study(NAME, __doc__, cells, rows, figures, 28, findings), run_cell=run_cell, cpu_hours=cpu_hours
 )

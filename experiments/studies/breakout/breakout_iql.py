@@ -100,4 +100,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return found
 
 
-STUDY = network_study(NAME, __doc__, cells, rows, figures, 36, findings)
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 32, findings)

@@ -96,4 +96,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return {f"Return against cost in {WORLD}, {percent(SHARE)} labelled": figure}
 
 
-STUDY = network_study(NAME, __doc__, cells, rows, figures, 35, findings)
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 31, findings)

@@ -103,4 +103,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     }
 
 
-STUDY = network_study(NAME, __doc__, cells, rows, figures, 31, findings, scales=("fast",))
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 27, findings, scales=("fast",))

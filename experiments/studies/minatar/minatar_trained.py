@@ -128,4 +128,4 @@ def learning_figure(results: list[Result], scale: str) -> Any:
     return figure
 
 
-STUDY = network_study(NAME, __doc__, cells, rows, figures, 30, findings)
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 26, findings)

@@ -138,8 +138,9 @@ def figures(results: list[Result]) -> dict[str, Any]:
             axes.set_title(f"{game}, {setting}", fontsize=9)
             axes.set(xlabel="percentage of states labelled", ylabel="return")
             axes.grid(alpha=0.3)
-            axes.legend(fontsize=7)
+            if axes.has_data():
+                axes.legend(fontsize=7)
     return {"Return of refits with a warm start and from scratch": figure}
 
 
-STUDY = replace(network_study(NAME, __doc__, cells, rows, figures, 33, findings), run_cell=run_cell)
+STUDY = replace(network_study(NAME, __doc__, cells, rows, figures, 29, findings), run_cell=run_cell)

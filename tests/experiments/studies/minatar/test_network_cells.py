@@ -40,6 +40,7 @@ ALL = {
     "minatar-trained",
     "minatar-heuristics",
     "minatar-cost",
+    "minatar-warm-start",
     "breakout-experts",
     "breakout-mixtures",
     "breakout-iql",
@@ -294,7 +295,7 @@ def test_strategies_may_choose_with_the_table():
     assert {"exact", "return"} <= record.keys()
 
 
-@pytest.mark.parametrize("name", sorted(ALL - {"breakout-experts"}))
+@pytest.mark.parametrize("name", sorted(ALL - {"breakout-experts", "minatar-warm-start"}))
 def test_rows_findings_and_figures(name):
     study = STUDIES[name]
     results = [made_up(cell) for cell in study.cells(2, "exact")]
@@ -332,7 +333,8 @@ def test_every_published_figure_is_counted_once():
     figures, results = {}, {}
     for name, study in find_studies().items():
         if name.startswith(("minatar-", "breakout-")):
-            results[name] = [made_up(cell) for cell in study.cells(2, "exact")] if name in STUDIES else []
+            made = name in STUDIES and name != "minatar-warm-start"
+            results[name] = [made_up(cell) for cell in study.cells(2, "exact")] if made else []
     results["breakout-coverage"] = [
         Result(cell, [{"unique states": 9.0, "return of full labels": 1.0}], 0.1)
         for cell in find_studies()["breakout-coverage"].cells(1, "exact")
