@@ -123,6 +123,12 @@ def check_learners(table: Table) -> None:
     assert [row[0].strip("`") for row in table.rows] == list(LEARNERS)
 
 
+def check_session(table: Table) -> None:
+    called = [name for row in table.rows for name in re.findall(r"`(\w+)\(", row[0])]
+    assert {"ask", "tell", "policy", "bounds"} <= set(called)
+    assert all(callable(getattr(selectenv.LabellingSession, name)) for name in called)
+
+
 def check_studies(table: Table) -> None:
     questions = {name: " ".join(study.question.split("\n\n")[0].split()) for name, study in find_studies().items()}
     assert {name.strip("`"): question for name, question in table.rows} == questions
@@ -323,6 +329,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
     ("key", "meaning"): check_observation,
     ("group", "dataclass", "page"): check_options,
     ("learner", "rule for unlabelled states", "policy", "data"): check_learners,
+    ("call", "effect"): check_session,
     ("study", "question"): check_studies,
     (
         "world",

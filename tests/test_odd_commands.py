@@ -1,14 +1,18 @@
 """Odd arguments of the command line: a message and exit code 1 or 2, never a traceback."""
 
+import shutil
 import warnings
 import zlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments.cli.main import main
+from selectenv import LabellingSession
 from selectenv.errors import SelectEnvWarning
+from tests.odd_arguments import small_objects as small
 from tests.stress import repetitions
 
 ODD = {
@@ -50,6 +54,8 @@ ODD = {
     "option with value": "--seeds=odd",
 }
 RESULTS = ("--results", "results.sqlite")
+SESSION = ("--session", "new.sqlite")
+LOG = ("--state", "state", "--action", "action")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "command": ("?",),
     "list": ("list", "?"),
@@ -85,6 +91,24 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "best labels": ("best", "Graph", "--labels", "?"),
     "best strategies": ("best", "Graph", "--labels", "3", "--strategies", "?"),
     "best learner": ("best", "Graph", "--learner", "?"),
+    "label action": ("label", "?", "some-file"),
+    "label start log": ("label", "start", "?", *SESSION, "--state", "a", "--action", "b", "--budget", "1"),
+    "label start state": ("label", "start", "log.csv", *SESSION, "--state", "?", "--action", "b", "--budget", "1"),
+    "label start budget": ("label", "start", "log.csv", *SESSION, *LOG, "--budget", "?"),
+    "label start session": ("label", "start", "log.csv", "--session", "?", *LOG, "--budget", "1"),
+    "label start strategy": ("label", "start", "log.csv", *SESSION, *LOG, "--budget", "1", "--strategy", "?"),
+    "label start learner": ("label", "start", "log.csv", *SESSION, *LOG, "--budget", "1", "--learner", "?"),
+    "label start bins": ("label", "start", "log.csv", *SESSION, *LOG, "--budget", "1", "--bins", "?"),
+    "label start rewards": ("label", "start", "log.csv", *SESSION, *LOG, "--budget", "1", "--rewards", "0", "?"),
+    "label ask": ("label", "ask", "?"),
+    "label status": ("label", "status", "?"),
+    "label export file": ("label", "export", "?"),
+    "label export out": ("label", "export", "labels.sqlite", "--out", "?"),
+    "label export questions": ("label", "export", "labels.sqlite", "--questions", "?"),
+    "label export tasks": ("label", "export", "labels.sqlite", "--label-studio", "?"),
+    "label import file": ("label", "import", "?", "some-file"),
+    "label import labels": ("label", "import", "labels.sqlite", "?"),
+    "label import annotator": ("label", "import", "labels.sqlite", "log.csv", "--annotator", "?"),
 }
 """What is asked, with a question mark where the odd argument goes; none of it may start hours of work."""
 
@@ -96,6 +120,19 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "some-directory").mkdir()
     (tmp_path / "some-file").write_text("not ours")
+    (tmp_path / "log.csv").write_text("state,action,reward\n1,0,0\n2,1,0\n1,1,0\n2,0,1\n")
+    shutil.copy(session_file(), tmp_path / "labels.sqlite")
+
+
+@cache
+def session_file() -> Path:
+    """Return a session with one answer."""
+    path = small.folder() / "command.sqlite"
+    with LabellingSession(small.dataset_without_rewards(), "uniform", 3, path) as session:
+        query = session.ask()
+        assert query is not None
+        session.tell(query.id, 1.0)
+    return path
 
 
 def defect(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:

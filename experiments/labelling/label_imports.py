@@ -44,16 +44,22 @@ def _import_csv(session: LabellingSession, path: Path, annotator: str) -> Import
     answers = read_labels(session, path)
     known = {given.id for given in session.answers() if given.annotator == annotator}
     known |= {label.id for label in session.labels()}
-    waiting = {state: answer for state, answer in answers.items() if state not in known and _is_asked(session, state)}
-    session.tell_many(waiting, annotator=annotator)
-    told = len(waiting)
+    before = len(answers.keys() & known)
+
+    def tell_those_asked() -> int:
+        waiting = {state: one for state, one in answers.items() if state not in known and _is_asked(session, state)}
+        session.tell_many(waiting, annotator=annotator)
+        known.update(waiting)
+        return len(waiting)
+
+    told = tell_those_asked()
     while query := session.ask(annotator=annotator):
         if query.id not in answers:
             session.release(query.id, annotator=annotator)
+        new = tell_those_asked()
+        told += new
+        if not new:
             break
-        session.tell(query.id, answers[query.id], annotator=annotator)
-        told += 1
-    before = len(answers.keys() & known)
     return ImportResult(told, before, len(answers) - told - before)
 
 

@@ -13,6 +13,7 @@ from selectenv.errors import (
     AnswerError,
     BudgetWarning,
     DatasetError,
+    ExtensionError,
     NoEvaluatorError,
     OptionError,
     OptionTypeError,
@@ -301,6 +302,13 @@ def test_strategies_that_ask_the_evaluator_are_refused_by_name():
         LabellingSession(town(), "unifrom", 2)
 
 
+def test_names_need_the_registry_of_agents(monkeypatch):
+    monkeypatch.setattr("selectenv.labelling.strategy.entry_points", lambda group: ())
+    with pytest.raises(ExtensionError, match=r"selectenv\.strategies"):
+        LabellingSession(town(), "uniform", 2)
+    assert LabellingSession(town(), agents.make("uniform"), 2).ask() is not None
+
+
 def test_a_strategy_that_chooses_badly_is_named():
     class Stubborn(Stranger):
         def select(self, obs, info, rng):
@@ -359,6 +367,8 @@ def test_bounds_and_curve(tree):
     assert session.curve()[:-1] == curve[:-1]
     session.retract(curve[1].id)
     assert session.curve()[0] == curve[0]
+    per_state = session.bounds(np.full(31, low), np.full(31, high))
+    assert per_state == session.bounds(low, high)
     with pytest.raises(OptionError, match="is not in it"):
         session.bounds(0, 0)
     assert session.reward_range == ([low], [high]), "a range that is refused is not kept"

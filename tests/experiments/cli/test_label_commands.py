@@ -1,0 +1,251 @@
+"""`selectenv label` on the log that ships with the package, in a real terminal and from other programs."""
+
+import csv
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, closing
+
+import pytest
+
+import selectenv
+from experiments.cli.main import main, parser
+
+COLUMNS = ["--state", "place", "load", "--action", "action", "--episode", "trip", "--time", "time"]
+IN_TERMINAL = """
+import fcntl, runpy, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+runpy.run_module("selectenv", run_name="__main__")
+"""
+"""Runs a command with its terminal in control, so that Ctrl-C reaches it."""
+SECONDS = 120
+"""After which a terminal that says nothing has failed."""
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def start(*more, budget="6"):
+    return main(
+        [
+            "label",
+            "start",
+            str(selectenv.example_log()),
+            "--session",
+            "labels.sqlite",
+            *COLUMNS,
+            "--budget",
+            budget,
+            *more,
+        ]
+    )
+
+
+class Terminal:
+    """A command in a pseudo-terminal."""
+
+    def __init__(self, *arguments):
+        self._here, there = pty.openpty()
+        command = [sys.executable, "-c", IN_TERMINAL, *arguments]
+        self.process = subprocess.Popen(command, stdin=there, stdout=there, stderr=there, start_new_session=True)
+        os.close(there)
+        self.text = ""
+
+    def wait_for(self, what):
+        """Read until ``what`` appears; return everything since the last time."""
+        end, first = time.monotonic() + SECONDS, len(self.text)
+        while what not in self.text[first:]:
+            assert time.monotonic() < end, f"waited for {what!r} in {self.text[first:]!r}"
+            if select.select([self._here], [], [], 0.1)[0]:
+                try:
+                    self.text += os.read(self._here, 65_536).decode()
+                except OSError:  # the command has ended
+                    assert what in self.text[first:], f"{what!r} not in {self.text[first:]!r}"
+        return self.text[first:]
+
+    def type(self, text):
+        os.write(self._here, f"{text}\n".encode())
+
+    def end(self):
+        """Return the exit code of the command."""
+        return self.process.wait(SECONDS)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self._here)
+
+
+@pytest.fixture
+def terminal():
+    """Return a function that starts a command in a terminal."""
+    with ExitStack() as stack:
+        yield lambda *arguments: stack.enter_context(closing(Terminal(*arguments)))
+
+
+def test_labelling_in_a_terminal(capsys, terminal):
+    assert start("--rewards", "-1", "1") == 0
+    said = capsys.readouterr()
+    assert "45 states (place, load)" in said.err
+    assert "labels.sqlite is ready: 6 labels, chosen by terminal-guided" in said.out
+    assert "next: `selectenv label ask labels.sqlite`" in said.out
+    asking = terminal("label", "ask", "labels.sqlite", "--annotator", "ann")
+    first = asking.wait_for("reward (? for help): ")
+    assert "Question 1 of 6: place=" in first
+    asking.type("?")
+    assert "one number per action" in asking.wait_for("reward (? for help): ")
+    asking.type("much")
+    assert "'much' is not a number" in asking.wait_for("reward (? for help): ")
+    asking.type("0.5")
+    assert "Question 2 of 6" in asking.wait_for("reward (? for help): ")
+    asking.type("u")
+    assert "is taken back" in asking.wait_for("reward (? for help): ")
+    asking.type("0.25")
+    assert "Question 2 of 6" in asking.wait_for("reward (? for help): ")
+    asking.type("s")
+    assert "Question 3 of 6" in asking.wait_for("reward (? for help): ")
+    asking.type("\x03")  # Ctrl-C
+    assert "repeat the command to resume" in asking.wait_for("resume")
+    assert asking.end() == 130
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        assert [(given.answer, given.annotator) for given in session.answers()] == [(0.25, "ann")]
+        assert session.handed_out() == []
+    asking = terminal("label", "ask", "labels.sqlite")
+    for number in (3, 4, 5, 6, 2):  # the question that was skipped comes last
+        assert f"Question {number} of 6" in asking.wait_for("reward (? for help): ")
+        asking.type("-1")
+    last = asking.wait_for("writes labels and policy")
+    assert "5 answers stored in labels.sqlite" in last
+    assert "the budget is spent; next: `selectenv label export labels.sqlite`" in last
+    assert asking.end() == 0
+
+
+@pytest.mark.parametrize("action", ["start", "ask", "status", "export", "import"])
+def test_every_action_shows_examples_that_exist(action, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["label", action, "--help"])
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out.partition("examples:")[2]
+    examples = re.findall(r"^  selectenv (.*?)   +\S", shown, flags=re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert callable(parser().parse_args(example.split()).command)
+
+
+def test_status_and_export(capsys, tmp_path):
+    assert start() == 0
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        for _ in range(2):
+            session.tell(session.ask(annotator="ann").id, 1, annotator="ann")
+        session.ask(annotator="bob", keep=True)
+    capsys.readouterr()
+    assert main(["label", "status", "labels.sqlite"]) == 0
+    said = capsys.readouterr().out
+    for part in ("2 of 6", "answers of ann", " to bob until 2", "next: `selectenv label ask"):
+        assert part in said
+    assert "less than the best" not in said
+    assert main(["label", "export", "labels.sqlite", "--out", "results"]) == 0
+    assert "repeat with --rewards LOW HIGH" in capsys.readouterr().out
+    assert main(["label", "export", "labels.sqlite", "--out", "results", "--rewards", "0", "1"]) == 0
+    assert "less than the best one" in capsys.readouterr().out
+    tables = {}
+    for path in (tmp_path / "results").iterdir():
+        with path.open(newline="") as file:
+            tables[path.name] = list(csv.DictReader(file))
+    assert {name: len(rows) for name, rows in tables.items()} | {"labels.csv": 0} == {
+        "labels.csv": 0,
+        "policy.csv": 45 * 5,
+        "curve.csv": 3,
+    }
+    assert {row["reward"] for row in tables["labels.csv"]} == {"1.0"}
+    assert main(["label", "status", "labels.sqlite"]) == 0
+    assert "value of any policy" in capsys.readouterr().out
+
+
+def test_questions_and_labels_go_through_files(capsys, tmp_path):
+    assert start(budget="4") == 0
+    assert main(["label", "export", "labels.sqlite", "--questions", "2"]) == 0
+    assert "fill in the column reward" in capsys.readouterr().out
+    path = tmp_path / "out" / "questions.csv"
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    first = rows[0]["state"]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "reward": 1 if row["state"] == first else ""} for row in rows)
+    assert main(["label", "import", "labels.sqlite", str(path)]) == 0
+    assert "1 new answers, 0 that were known" in capsys.readouterr().out
+    assert main(["label", "export", "labels.sqlite", "--questions", "2"]) == 0
+    with path.open(newline="") as file:
+        states = list(dict.fromkeys(row["state"] for row in csv.DictReader(file)))
+    assert len(states) == 2
+    assert first not in states
+    assert states[0] == list(dict.fromkeys(row["state"] for row in rows))[1], "unanswered questions are exported again"
+    (tmp_path / "one.csv").write_text(f'state,reward\n"{states[0]}",1\n')
+    assert main(["label", "import", "labels.sqlite", "one.csv", "--annotator", "ann"]) == 0
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        assert [given.annotator for given in session.answers()] == ["", "ann"]
+
+
+def test_label_studio(capsys, tmp_path):
+    assert start("--rewards", "-1", "1", budget="4") == 0
+    assert main(["label", "export", "labels.sqlite", "--label-studio", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "selectenv label import labels.sqlite EXPORT.json" in said
+    assert 'min="-1" max="1"' in (tmp_path / "out" / "label-config.xml").read_text()
+    tasks = json.loads((tmp_path / "out" / "tasks.json").read_text())
+    assert [task["data"]["order"] for task in tasks] == [1, 2, 3]
+    for task in tasks:
+        value = {"from_name": "reward", "to_name": "state", "type": "number", "value": {"number": 1}}
+        task["annotations"] = [{"completed_by": 1, "was_cancelled": False, "result": [value]}]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    assert main(["label", "import", "labels.sqlite", "export.json"]) == 0
+    assert "3 new answers" in capsys.readouterr().out
+    assert main(["label", "export", "labels.sqlite", "--label-studio"]) == 0
+    assert [task["data"]["order"] for task in json.loads((tmp_path / "out" / "tasks.json").read_text())] == [4]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    capsys.readouterr()
+    assert main(["label", "ask", "labels.sqlite"]) == 0
+    assert "the last questions are handed out; next: `selectenv label status" in capsys.readouterr().out
+
+
+def test_starting_twice_and_starting_otherwise(capsys):
+    assert start() == 0
+    assert start() == 0
+    assert "is this session already" in capsys.readouterr().out
+    assert start(budget="7") == 1
+    assert "budget=6, not 7" in capsys.readouterr().err
+    assert main(["label", "start", "none.csv", "--session", "x.sqlite", *COLUMNS, "--budget", "3"]) == 1
+    assert "none.csv" in capsys.readouterr().err
+    assert main(["label", "start", str(selectenv.example_log()), "--session", "x.sqlite", "--budget", "3"]) == 1
+    assert "--state and --action" in capsys.readouterr().err
+    assert start("--bins", "place") == 1
+    assert "--bins takes entries such as charge=5" in capsys.readouterr().err
+    assert start("--strategy", "es-50") == 1
+    assert "'es-50' is trained with the evaluator" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stopped:
+        main(["label"])
+    assert stopped.value.code == 2
+
+
+def test_logs_of_other_types(capsys, tmp_path):
+    data = selectenv.make_problem("Tree", dataset_size=500, cache=False).dataset
+    selectenv.datasets.save(data, tmp_path / "tree.npz")
+    assert main(["label", "start", "tree.npz", "--session", "tree.sqlite", "--budget", "3"]) == 0
+    frame = data.to_frame()
+    frame["state"] = frame["state"].astype("int64")
+    frame.to_parquet(tmp_path / "tree.parquet")
+    columns = ["--state", "state", "--action", "action", "--episode", "episode", "--terminated", "terminated"]
+    command = ["label", "start", "tree.parquet", "--session", "parquet.sqlite", "--budget", "3", *columns]
+    assert main([*command, "--bins", "state=4", "--unseen", "exclude"]) == 0
+    with selectenv.LabellingSession.open("parquet.sqlite") as session:
+        assert session.dataset.n_states <= 4
+    assert "tree.sqlite is ready" in capsys.readouterr().out

@@ -1,0 +1,113 @@
+"""Answers from CSV files."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from experiments.errors import LabelsFileError
+from experiments.labelling.label_files import read_labels
+from experiments.labelling.label_imports import ImportResult, import_labels
+from experiments.labelling.label_tables import TABLES, labels_csv, questions_csv
+from selectenv import LabellingSession
+from selectenv.errors import OptionError, UnknownStateError
+from tests.selectenv.labelling.teller import answer_all, answer_with, town
+
+
+@pytest.fixture
+def labels(tmp_path):
+    def write(text):
+        path = tmp_path / "labels.csv"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_rows_hold_for_states_actions_and_transitions(labels):
+    session = LabellingSession(town(), "terminal", 3)
+    path = labels(
+        "note,state,action,next_state,reward\n,road,,,7\n,home,0,,1\n,home,1,,2\n,shop,1,,-1\n,shop,1,home,3\n,shop,,,\n"
+    )
+    assert read_labels(session, path) == {"road": 7.0, "home": [1.0, 2.0], "shop": [-1.0, 3.0]}
+    assert import_labels(session, path, "ann") == ImportResult(told=3, known=0)
+    np.testing.assert_array_equal(session.rewards, [1, -1, 2, 7, 1, 3])
+    assert {given.annotator for given in session.answers()} == {"ann"}
+    assert import_labels(session, path, "ann") == ImportResult(told=0, known=3)
+
+
+def test_labels_are_used_as_far_as_the_strategy_asks(labels):
+    session = LabellingSession(town(), "terminal", 2)
+    waiting = session.ask(annotator="bob")
+    assert waiting.id == "shop"
+    path = labels("state,reward\nhome,1\nroad,2\n")
+    assert import_labels(session, path) == ImportResult(told=1, known=0, unasked=1)
+    assert [given.id for given in session.answers()] == ["home"]
+    session = LabellingSession(town(), "terminal", 3)
+    path = labels("state,reward\nroad,2\nshop,1\n")
+    assert import_labels(session, path) == ImportResult(told=2, known=0)
+    assert session.handed_out() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "needs a header"),
+        ("state,value\nhome,1\n", "columns state and reward"),
+        ("state,reward\nhome,high\n", "row 2: 'high' is not a number"),
+        ("state,reward\nroad,1\nhome,1\nhome,2\n", "row 4: an earlier row has another reward"),
+        ("state,action,reward\nhome,0,1\n", "no reward for the action 1 in the state 'home'"),
+        ("state,action,reward\nhome,0,1\nhome,1,1\nhome,5,1\n", "action '5' .* never show"),
+        ('state,reward\n"home,1\n', "cannot be read"),
+        ("state,reward\nhome\xff,1", "cannot be read"),
+    ],
+)
+def test_what_cannot_be_used_is_named(tmp_path, text, what):
+    path = tmp_path / "labels.csv"
+    path.write_bytes(text.encode("latin-1"))
+    session = LabellingSession(town(), "terminal", 3)
+    with pytest.raises(LabelsFileError, match=what):
+        import_labels(session, path)
+    assert session.answers() == []
+
+
+def test_states_of_other_data_are_named(labels):
+    session = LabellingSession(town(), "terminal", 3)
+    with pytest.raises(UnknownStateError, match="'moon'"):
+        import_labels(session, labels("state,reward\nmoon,1\n"))
+    with pytest.raises(LabelsFileError, match="cannot be read"):
+        import_labels(session, labels("").parent / "none.csv")
+
+
+def test_exported_labels_and_questions_are_read_again(labels, tree):
+    session = LabellingSession(tree.dataset.without_rewards, "terminal-guided", 6)
+    answer_all(session, tree.dataset)
+    again = LabellingSession(tree.dataset.without_rewards, "terminal-guided", 6)
+    result = import_labels(again, labels(labels_csv(session)))
+    assert result == ImportResult(told=6, known=0)
+    np.testing.assert_array_equal(again.rewards, session.rewards)
+    third = LabellingSession(tree.dataset.without_rewards, "guided", 6)
+    rows = list(csv.DictReader(questions_csv(third.ask(4, annotator="export")).splitlines()))
+    filled = "\n".join(
+        ["state,action,next_state,reward", *(f"{r['state']},{r['action']},{r['next_state']},2" for r in rows)]
+    )
+    assert import_labels(third, labels(filled)).told == 4
+
+
+@pytest.fixture(scope="module")
+def tree():
+    import selectenv
+
+    return selectenv.make_problem("Tree", dataset_size=2_000, cache=False)
+
+
+def test_tables_of_a_session():
+    session = LabellingSession(town(), "terminal", 2)
+    answer_with(session, 1)
+    with pytest.raises(OptionError, match="bounds"):
+        TABLES["curve.csv"](session)
+    session.bounds(0, 1)
+    read = {name: list(csv.DictReader(text(session).splitlines())) for name, text in TABLES.items()}
+    assert [row["state"] for row in read["labels.csv"]] == ["shop", "shop", "home", "home"]
+    assert len(read["policy.csv"]) == 6
+    assert [row["labels"] for row in read["curve.csv"]] == ["0", "1", "2"]

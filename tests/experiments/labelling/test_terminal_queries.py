@@ -1,0 +1,76 @@
+"""Queries as text, and what people type."""
+
+import pytest
+
+from experiments.labelling.terminal_queries import HELP, as_text, ask_in_terminal, parsed_answer
+from selectenv import LabellingSession
+from selectenv.errors import AnswerError
+from tests.selectenv.labelling.teller import town
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("1.5", 1.5),
+        (" -2 ", -2.0),
+        ("1e3", 1000.0),
+        ("1, 2", [1.0, 2.0]),
+        ("east=1", {"east": 1.0}),
+        ("open tray = -1 , a=b=2", {"open tray": -1.0, "a=b": 2.0}),
+    ],
+)
+def test_typed_answers(typed, answer):
+    assert parsed_answer(typed) == answer
+
+
+@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1;2"])
+def test_typed_nonsense_is_explained(typed):
+    with pytest.raises(AnswerError, match="number"):
+        parsed_answer(typed)
+
+
+def test_a_query_as_text():
+    session = LabellingSession(town(), "visitation", 3)
+    texts = {query.id: as_text(query, 3) for query in session.ask(3)}
+    assert texts["home"].splitlines()[1:5] == [
+        "  seen 3 times; what was done, and where it led:",
+        "    0, 2 times -> shop (2)",
+        "    1, once -> road (1)",
+        "  around it, in the log:",
+    ]
+    assert "    [home] -0-> shop -1-> end" in texts["home"]
+    assert "1, 2 times -> the episode ends (1); home (1)" in texts["shop"]
+    assert "home -0-> [shop] -1-> home (the recording stops)" in texts["shop"]
+    assert texts["road"].startswith("Question ")
+
+
+def conversation(session, lines):
+    """Type lines; return the number of answers, and what was written."""
+    typed, written = iter(lines), []
+
+    def read(prompt):
+        try:
+            return next(typed)
+        except StopIteration:
+            raise EOFError from None
+
+    return ask_in_terminal(session, "ann", read=read, write=written.append), written
+
+
+def test_a_conversation():
+    session = LabellingSession(town(), "terminal", 3)
+    told, written = conversation(session, ["u", "?", "", "moon", "1", "0=1, 1=2", "u", "s", "5", "q"])
+    assert told == 2
+    assert written[1] == "there is no answer to take back"
+    assert written[2] == written[3] == HELP
+    assert "'moon' is not a number" in written[4]
+    answers = session.answers()
+    assert [(given.id, given.answer, given.annotator) for given in answers] == [
+        ("shop", 1.0, "ann"),
+        ("road", 5.0, "ann"),
+    ]
+    assert session.handed_out() == [], "quitting gives the open question back"
+    told, written = conversation(session, ["2, 3"])
+    assert (told, session.status().done) == (1, True)
+    assert "home" in written[0]
+    assert conversation(session, [])[0] == 0
