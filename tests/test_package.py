@@ -23,6 +23,8 @@ DATA = (
     "agents/learned/weights/seed-0.npz",
     "experiments/analysis/best_known.json",
     "experiments/analysis/templates/report.html.j2",
+    "experiments/labelling/templates/question.html.j2",
+    "experiments/labelling/static/page.js",
 )
 
 

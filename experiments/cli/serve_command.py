@@ -1,11 +1,13 @@
 """The command `selectenv label serve`: the labelling page."""
 
 import argparse
+import math
 
 from experiments.engine.stopping import orderly_termination
 from experiments.labelling.page_server import HOST, serve
 from selectenv.checks import check_int
 from selectenv.errors import OptionError
+from selectenv.labelling.session_settings import check_annotator
 
 MOST_CHOICES = 9
 
@@ -29,8 +31,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Serve the page until Ctrl-C."""
     check_int("--port", options.port, 0, 65_535)
-    if options.choices is not None and len(options.choices) > MOST_CHOICES:
+    check_annotator(options.annotator)
+    if len(options.choices or ()) > MOST_CHOICES:
         raise OptionError(f"--choices takes up to {MOST_CHOICES} numbers, one per number key")
+    if not all(map(math.isfinite, options.choices or ())):
+        raise OptionError("--choices takes finite numbers")
     with orderly_termination():
         serve(
             options.file,

@@ -4,7 +4,9 @@ import hmac
 import re
 import socket
 import sqlite3
+from contextlib import closing
 from itertools import product
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -13,7 +15,7 @@ import selectenv
 from experiments.labelling import page_guard, page_server
 from experiments.labelling.page_guard import HEADERS, LARGEST_BODY, LARGEST_HEAD
 from experiments.labelling.page_server import PageServer
-from selectenv.errors import FileError
+from selectenv.errors import FileError, SessionFileError
 from tests.experiments.labelling.served_page import served
 from tests.selectenv.labelling.teller import town
 
@@ -22,14 +24,21 @@ NASTY = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 
 
 @pytest.fixture
-def session(tmp_path):
-    with selectenv.LabellingSession(town(), "terminal", 3, tmp_path / "labels.sqlite") as made:
+def session():
+    with selectenv.LabellingSession(town(), "terminal", 3) as made:
         yield made
 
 
 @pytest.fixture
 def page(session):
     with served(session) as made:
+        yield made
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A session in a file."""
+    with selectenv.LabellingSession(town(), "terminal", 3, tmp_path / "labels.sqlite") as made:
         yield made
 
 
@@ -116,15 +125,20 @@ def test_only_the_page_itself_changes_anything(page, session):
     assert len(session.handed_out()) == 1
 
 
-def test_reading_changes_nothing(page, session, tmp_path):
-    state = page.ask()
-    page.post(f"state/{state}/answer", reward="1")
-    before = list(sqlite3.connect(tmp_path / "labels.sqlite").iterdump())
-    for path in ("", f"state/{state}", "table/labels.csv", "table/policy.csv", "state/99"):
-        page.get(path)
-    for path in ("ask", "undo", f"state/{state}/answer", f"state/{state}/skip", "range"):
-        assert page.get(path)[0] == 405
-    assert list(sqlite3.connect(tmp_path / "labels.sqlite").iterdump()) == before
+def test_reading_changes_nothing(stored):
+    def content():
+        with closing(sqlite3.connect(stored.path)) as database:
+            return list(database.iterdump())
+
+    with served(stored) as page:
+        state = page.ask()
+        page.post(f"state/{state}/answer", reward="1")
+        before = content()
+        for path in ("", f"state/{state}", "table/labels.csv", "table/policy.csv", "state/99"):
+            page.get(path)
+        for path in ("ask", "undo", f"state/{state}/answer", f"state/{state}/skip", "range"):
+            assert page.get(path)[0] == 405
+        assert content() == before
 
 
 def test_other_sites_cannot_take_the_name_of_this_machine(page):
@@ -218,17 +232,20 @@ def test_text_from_outside_is_escaped(tmp_path):
         assert session.answers()[0].annotator == NASTY[:100]
 
 
-def test_no_path_of_the_machine_reaches_the_page(page, session, tmp_path, capfd, monkeypatch):
-    texts = [f"{headers}{text}" for _, headers, text in every_page(page)]
-    with monkeypatch.context() as patch:
-        patch.setattr(type(session), "ask", lambda *_, **__: session._store.__class__(tmp_path / "gone.sqlite"))
-        status, headers, text = page.post("ask")
-    assert (status, "This did not work" in text) == (500, True)
-    for shown in [*texts, f"{headers}{text}"]:
-        assert str(tmp_path) not in shown
-        assert str(tmp_path.parent) not in shown
-        assert "/" + __file__.split("/")[1] + "/" not in shown
-    assert str(tmp_path) in capfd.readouterr().err  # whoever started the server can read it
+def test_no_path_of_the_machine_reaches_the_page(stored, tmp_path, capfd, monkeypatch):
+    def fail(*_, **__):
+        raise SessionFileError(f"{str(stored.path)!r} cannot be used")
+
+    with served(stored) as page:
+        responses = every_page(page)
+        monkeypatch.setattr(type(stored), "ask", fail)
+        responses.append(page.post("ask"))
+    assert responses[-1][0] == 500
+    assert "This did not work" in responses[-1][2]
+    for _, headers, text in responses:
+        for path in (tmp_path, tmp_path.parent, Path(__file__).parents[3]):
+            assert str(path) not in f"{headers}{text}"
+    assert str(stored.path) in capfd.readouterr().err  # whoever started the server can read it
 
 
 def test_unexpected_errors_are_not_shown(session, monkeypatch, capfd):
