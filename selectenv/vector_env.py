@@ -368,10 +368,11 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
             raise ActionError(f"actions must be {count} numbers of states, one per environment, not {shown(actions)}")
         if stepped is not self._every:
             numbers = np.where(stepped, numbers, 0)
-        if numbers.min() < 0 or numbers.max() >= n:
+        numbers = np.ascontiguousarray(numbers, np.int64)
+        if numbers.view(np.uint64).max() >= n:  # negative numbers become large ones
             wrong = int(numbers[(numbers < 0) | (numbers >= n)][0])
             raise ActionError(f"there is no state number {wrong}: they lie in 0..{n - 1}")
-        return numbers.astype(np.int64, copy=False)
+        return numbers
 
     def _reset_mask(self, chosen: dict[str, Any]) -> BoolArray:
         """Take the reset mask out of the options of reset."""

@@ -368,9 +368,9 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
 
 def scorer_from(weights: dict[str, Any], hidden: int, features: int = len(NAMES)) -> Any:
     """Return the state scorer with the weights of an SB3 policy, for so many features per state."""
-    from agents.learned.scorer import StateScorer
+    from agents.sb3.scoring_policies import PooledScorer
 
-    scorer = StateScorer(hidden, features)
+    scorer = PooledScorer(hidden, features)
     marks = ("mlp_extractor.scorer.", "q_net.q_net.scorer.")
     found = {key.removeprefix(mark): value for key, value in weights.items() for mark in marks if key.startswith(mark)}
     scorer.load_state_dict(found)
