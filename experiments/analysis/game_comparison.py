@@ -19,6 +19,8 @@ GAME_RETURNS = (0.0, np.inf)
 """Returns in the MinAtar games are never negative; the largest possible return is not known."""
 GAME_SEEDS = 10
 """Number of seeds behind published means over seeds."""
+LAST_WEIGHTS = "last weights"
+"""Metric of the published protocol: one evaluation at the end of training instead of the mean of several."""
 FULL = ("full labels", "")
 """Strategy and percentage of our results with full labels."""
 PUBLISHED_FULL = ("reduced-brute-force", "")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.analysis.game_comparison import number_of_figures
+from experiments.analysis.game_comparison import LAST_WEIGHTS, number_of_figures
 from experiments.analysis.game_verdicts import NOT_RUN, SAME_SHARE, GameVerdict
 from experiments.analysis.row import Row
 from experiments.analysis.verdicts import AGREES, CANNOT_BE_TOLD, DIFFERS
@@ -54,8 +54,11 @@ def discriminating(rows: Iterable[Row]) -> list[Row]:
 
 
 def with_verdict(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that were judged, and those of published figures of games that were not run."""
-    return [row for row in rows if row.judged or isinstance(row.verdict, GameVerdict)]
+    """Return the rows that were judged, and those of published figures of games that were not run.
+
+    The second reading of a network, that of its last weights, is left out: every figure is judged once.
+    """
+    return [row for row in rows if row.metric != LAST_WEIGHTS and (row.judged or isinstance(row.verdict, GameVerdict))]
 
 
 def of_games(rows: Iterable[Row]) -> list[Row]:
@@ -130,14 +133,23 @@ def games_sentence(rows: Iterable[Row]) -> str:
     run = found.total() - found[NOT_RUN]
     if not run:
         return ""
-    told = agreement(counted)
+    told, figures = agreement(counted), {_figure(row) for row in counted}
+    last = [row.verdict for row in rows if row.metric == LAST_WEIGHTS and row.verdict and _figure(row) in figures]
+    agreeing = sum(verdict.outcome in (AGREES, SAME_SHARE) for verdict in last)
     return (
         f"Of the {number_of_figures()} published figures of MinAtar, {run} were run, and of these {found[AGREES]} "
         f"agree in level, {found[SAME_SHARE]} more in their share of the return with full labels (together "
         f"{found[AGREES] + found[SAME_SHARE]} of {run}); differ: {found[DIFFERS]}, cannot be told: "
         f"{found[CANNOT_BE_TOLD]}. Figures of other strategies or data agree in level in {told.swapped_agree:,} of "
         f"{told.swapped_cells:,} cases."
+        + f" With the last weights of each run, as published, {agreeing} of {len(last)} agree."
+        * bool(last)
     )
+
+
+def _figure(row: Row) -> tuple[object, ...]:
+    """Return what tells the published figure of a row from others."""
+    return row.world, row.setting, row.strategy, row.labels
 
 
 def proof_sentence(entries: Mapping[str, Mapping[str, Any]]) -> str:
@@ -148,7 +160,7 @@ def proof_sentence(entries: Mapping[str, Mapping[str, Any]]) -> str:
 
 def verdict_sentence(rows: Iterable[Row]) -> str:
     """Return the counts of a study's verdicts, and the agreement by the rule alone with its control."""
-    rows = list(rows)
+    rows = with_verdict(rows)
     counts = count_verdicts(rows)
     if not counts:
         return "No published numbers to compare with"

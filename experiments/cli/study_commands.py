@@ -265,7 +265,7 @@ def _count_table(title: str, groups: Mapping[str, list[Row]]) -> str:
     outcomes = GAME_OUTCOMES if games else TABULAR_OUTCOMES
     lines = []
     for name, rows in groups.items():
-        verdicts, found = count_verdicts(rows), agreement(rows)
+        verdicts, found = count_verdicts(rows), agreement(with_verdict(rows))
         by_rule = (f"{found.agree} of {found.cells}", f"{found.swapped_agree} of {found.swapped_cells}")
         lines.append((name, *(verdicts[outcome] for outcome in outcomes), *by_rule[games:]))
     return table((title, *outcomes, *("agrees by the rule", "swapped")[games:]), lines)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments.analysis.figures import new_figure
+from experiments.analysis.game_comparison import LAST_WEIGHTS
 from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
@@ -19,7 +20,7 @@ from experiments.protocol.published import behaviour
 from experiments.studies.breakout.behaviour_mixtures import expert_share, variant
 from experiments.studies.breakout.kept_experts import kept_experts, weights_path
 from experiments.studies.game_episodes import TABLE, expert_file, game_problem
-from experiments.studies.minatar.network_cells import LAST_WEIGHTS, POOL, network_cell, network_study, run_network_cell
+from experiments.studies.minatar.network_cells import POOL, network_cell, network_study, run_network_cell
 from experiments.studies.minatar.network_cost import cpu_hours as network_hours
 from selectenv.domains.minatar.experts import SHIPPED
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.analysis.figures import new_figure
+from experiments.analysis.game_comparison import LAST_WEIGHTS
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
 from experiments.studies.breakout.behaviour_mixtures import (
@@ -17,7 +18,7 @@ from experiments.studies.breakout.behaviour_mixtures import (
     behaviour_rows,
     variant,
 )
-from experiments.studies.minatar.network_cells import CLOSED, LAST_WEIGHTS, NO_LABELS, network_cell, network_study
+from experiments.studies.minatar.network_cells import CLOSED, NO_LABELS, network_cell, network_study
 
 NAME, SCALE = "breakout-mixtures", "fast"
 LEARNERS = {"uds": "iql", "adapted": "iql-adapted"}

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from experiments.analysis.claims import by_budget, difference, is_better
-from experiments.analysis.game_comparison import compare_game, published_game
+from experiments.analysis.game_comparison import LAST_WEIGHTS, compare_game, published_game
 from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Result
@@ -13,7 +13,6 @@ from experiments.studies.game_episodes import SHARES, played
 from experiments.studies.minatar.network_cells import (
     CLOSED,
     GAMES,
-    LAST_WEIGHTS,
     REFERENCES,
     SCALES,
     network_cell,

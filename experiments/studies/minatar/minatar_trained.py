@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.analysis.claims import difference, is_better
 from experiments.analysis.figures import new_figure
-from experiments.analysis.game_comparison import compare_game, published_game
+from experiments.analysis.game_comparison import LAST_WEIGHTS, compare_game, published_game
 from experiments.analysis.headlines import listed_means
 from experiments.analysis.row import Row, mean_of
 from experiments.analysis.statistics import summarise
@@ -20,7 +20,6 @@ from experiments.engine.cell import Cell, Result
 from experiments.studies.game_episodes import played
 from experiments.studies.minatar.network_cells import (
     GAMES,
-    LAST_WEIGHTS,
     REFERENCES,
     SCALES,
     network_cell,

@@ -16,6 +16,7 @@ import numpy as np
 import agents
 from agents.search.best_of import BestOf
 from agents.search.brute_force import rewarding_states
+from experiments.analysis.game_comparison import LAST_WEIGHTS
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.study import Study
 from experiments.protocol.budgets import percent
@@ -50,7 +51,6 @@ OPEN = ("uniform", "visitation", "terminal")
 LEARNER = {"behaviour cloning": "bc", "greedy cloning": "bc-greedy"}
 REFERENCES = ("full labels", *LEARNER)
 NO_LABELS = "no labels"
-LAST_WEIGHTS = "last weights"
 EVALUATIONS = 10
 """Evaluations of a training run whose mean is its return, over the last 40 % of its updates."""
 WITH_TABLE = "Breakout"

@@ -1,6 +1,7 @@
 """Counts, winners and sentences say what the rows say."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -114,6 +115,12 @@ def test_the_sentence_of_games_counts_every_published_figure_once():
         "in their share of the return with full labels (together 3 of 5); differ: 1, cannot be told: 1. Figures of "
         "other strategies or data agree in level in 7 of 20 cases."
     )
+    last = [replace(one, metric="last weights", verdict=replace(one.verdict, counted=False)) for one in GAME_ROWS[:4]]
+    others = [replace(last[0], labels="30 %"), replace(last[0], strategy="uniform")]
+    again = games_sentence([*GAME_ROWS, *last, *others])
+    assert again.endswith("20 cases. With the last weights of each run, as published, 3 of 4 agree.")
+    assert again.startswith(games_sentence(GAME_ROWS))
+    assert verdict_sentence([*GAME_ROWS, *last]) == verdict_sentence(GAME_ROWS)
     assert games_sentence(ROWS) == games_sentence([of_game(NOT_RUN)]) == games_sentence([GAME_ROWS[6]]) == ""
 
 
