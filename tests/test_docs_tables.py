@@ -389,6 +389,8 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "peak memory",
     ): check_scaling,
     ("question", "result", "details"): check_headlines,
+    ("states chosen by", "labels", "return of the policy"): None,  # test_docs_story.py measures it
+    ("key", "effect"): None,  # the tests of the page press the keys
     ("operation", "time"): None,  # measured by `make bench`, not stored
     ("game", "here", "plain PyTorch", "bare matrix products of a dense update"): None,  # likewise
 }

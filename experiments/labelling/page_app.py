@@ -411,7 +411,8 @@ def answer_text(answer: Any) -> str:
     if not isinstance(answer, dict):
         return ", ".join(number_text(value) for value in answer) if isinstance(answer, list) else number_text(answer)
     common, times = Counter(answer.values()).most_common(1)[0]
-    if times < 2:
-        return ", ".join(f"{action} {number_text(value)}" for action, value in answer.items())
-    others = [f"{action} {number_text(value)}" for action, value in answer.items() if value != common]
-    return ", ".join([*others, f"{'others' if others else 'each action'} {number_text(common)}"])
+    if times == len(answer):
+        return number_text(common)
+    several = times > 1
+    texts = [f"{action} {number_text(value)}" for action, value in answer.items() if value != common or not several]
+    return ", ".join([*texts, f"others {number_text(common)}"] if several else texts)

@@ -1,8 +1,10 @@
 "use strict";
 
-// Keyboard: number keys pick a common answer, Enter sends, s skips, u undoes. Without this script the forms still work.
+// Keyboard: number keys pick a common answer, Backspace takes it back, Enter sends, s skips, u undoes.
+// Without this script the forms still work.
 const form = document.querySelector("#answer");
 const modifiers = ["ctrlKey", "metaKey", "altKey"];
+const filled = [];
 let lastField = null;
 
 function fields() {
@@ -12,11 +14,15 @@ function fields() {
 // The field that a choice fills: the one that was used last, or else the first that is empty.
 function current() {
   const shown = fields();
-  return shown.includes(lastField) ? lastField : shown.find((one) => !one.value) || shown[0];
+  if (shown.includes(lastField)) return lastField;
+  return shown.length === 1 ? shown[0] : shown.find((one) => !one.value);
 }
 
 function choose(value) {
-  current().value = value;
+  const field = current();
+  if (!field) return;
+  field.value = value;
+  filled.push(field);
   lastField = null;
   mark();
 }
@@ -49,6 +55,9 @@ document.addEventListener("keydown", (event) => {
     const button = form.querySelectorAll("[data-choice]")[Number(event.key) - 1];
     if (!button) return;
     choose(button.dataset.choice);
+  } else if (event.key === "Backspace" && filled.length) {
+    filled.pop().value = "";
+    mark();
   } else {
     return;
   }

@@ -114,9 +114,9 @@ class Browser:
     def close_tab(self):
         self._send("DELETE", "/window")
 
-    def resize(self, width, height, *, phone=False):
-        """Show the page in a window of this size, and as a phone does if wanted."""
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 2 if phone else 1, "mobile": phone}
+    def resize(self, width, height, *, phone=False, scale=1):
+        """Show the page in a window of this size, and as a phone does if wanted, with so many pixels per unit."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone}
         self.devtools("Emulation.setDeviceMetricsOverride", metrics)
         self.devtools("Emulation.setTouchEmulationEnabled", {"enabled": phone})
 

@@ -11,6 +11,8 @@ import selectenv
 from experiments.labelling.page_server import PageServer
 from selectenv.domains.tabular.delivery_robot import expert_answers
 
+EXPERT = expert_answers()
+
 
 def robot_log():
     return selectenv.from_csv(
@@ -20,7 +22,7 @@ def robot_log():
 
 def expert_answer(query):
     """Return what somebody who knows the hospital says."""
-    return {action.action: expert_answers()[query.id][action.action] for action in query.actions}
+    return {action.action: EXPERT[query.id][action.action] for action in query.actions}
 
 
 class Page:

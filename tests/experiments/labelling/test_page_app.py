@@ -381,7 +381,7 @@ def test_texts_of_numbers_and_answers():
     assert [field_text(x) for x in (0, -20.0, 0.1, 1e300)] == ["0", "-20", "0.1", "1e+300"]
     assert answer_text({"a": 1.0, "b": 2.0}) == "a 1, b 2"
     assert answer_text({"a": 1.0, "b": 0.0, "c": 0.0}) == "a 1, others 0"
-    assert answer_text({"a": 1.0, "b": 1.0}) == "each action 1"
+    assert answer_text({"a": 1.0, "b": 1.0}) == "1"
     assert answer_text([1.0, 2.5]) == "1, 2.5"
     with pytest.raises(AnswerError, match="is not a number"):
         _number("x" * 1000)

@@ -10,8 +10,10 @@ import pytest
 
 import selectenv
 from experiments.cli import main as cli
-from tests.experiments.labelling.browser import CHROMIUM, DRIVER, ENTER, Browser
+from tests.experiments.labelling.browser import BACKSPACE, CHROMIUM, DRIVER, ENTER, Browser
+from tests.experiments.labelling.page_pictures import take_pictures
 from tests.experiments.labelling.served_page import robot_log, served
+from tests.markdown_pages import ROOT
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="no Chromium with its driver here")
 STATE = "return [...document.querySelectorAll('.fields dd')].map(one => one.innerText).join(', ')"
@@ -48,6 +50,11 @@ def running(path):
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def normal_size(browser):
+    browser.devtools("Emulation.clearDeviceMetricsOverride", {})
+    browser.devtools("Emulation.setTouchEmulationEnabled", {"enabled": False})
 
 
 def progress(browser):
@@ -154,7 +161,8 @@ def test_numbers_for_each_action_by_keyboard_and_by_mouse(browser, log):
         shown = "return [...document.querySelectorAll('.actions input.per-action')].filter(i => i.offsetParent).length"
         actions = browser.run(shown)
         assert actions == len(session.query(session.handed_out()[0].id).actions)
-        browser.press("5" + "3" * (actions - 1))
+        browser.press("51" + BACKSPACE + "3" * (actions - 1))
+        browser.press("1")  # every field is filled
         browser.press_and_wait(ENTER)
         assert list(session.answers()[0].answer.values()) == [10.0] + [0.0] * (actions - 1)
         assert browser.run("return document.querySelector('[name=mode]:checked').value") == "action"
@@ -189,8 +197,7 @@ def test_the_page_fits_a_phone_and_a_laptop(browser, log):
                 assert browser.run(small) == 0  # large enough for a thumb
                 assert browser.run("return document.activeElement.tagName") in ("H1", "INPUT")
         finally:
-            browser.devtools("Emulation.clearDeviceMetricsOverride", {})
-            browser.devtools("Emulation.setTouchEmulationEnabled", {"enabled": False})
+            normal_size(browser)
     assert browser.complaints() == []
 
 
@@ -204,4 +211,16 @@ def test_text_of_the_log_does_not_run_in_the_browser(browser):
         browser.press_and_wait(ENTER)
         assert browser.run("return window.broken === undefined")
         assert nasty in browser.text("aside")
+    assert browser.complaints() == []
+
+
+def test_pictures_for_the_documentation(browser, tmp_path):
+    try:
+        take_pictures(browser, tmp_path)
+    finally:
+        normal_size(browser)
+    for name, size in (("label-page.png", (1280, 1000)), ("label-page-phone.png", (390, 844))):
+        for folder in (tmp_path, ROOT / "docs"):
+            content = (folder / name).read_bytes()
+            assert (int.from_bytes(content[16:20]), int.from_bytes(content[20:24])) == size
     assert browser.complaints() == []
