@@ -22,6 +22,7 @@ from selectenv.errors import (
     PhaseError,
 )
 from selectenv.evaluation.evaluator import Calls
+from selectenv.learners.base import FitResult
 from selectenv.observation import (
     Observation,
     data_features,
@@ -129,6 +130,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         self._add_rewards(initial)
         self._value: float | None = None
         self._view = None
+        self._result: FitResult | None = None
         self._refit()
         info = {
             "states": self.problem.states.copy(),
@@ -379,8 +381,10 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
 
     def _refit(self) -> None:
         """Learn from the labels so far and update the features that depend on them."""
+        labels = self.labelled_at > 0
+        self._result = self.problem.learn(labels & self.problem.dataset.revealable, self._result)
         learned, self._scale = learned_features(
-            self.problem, self.labelled_at > 0, self._scale, self.options.occupancy, self._exploit
+            self.problem, self._result, labels, self._scale, self.options.occupancy, self._exploit
         )
         self._features.update(learned)
         self._stale = False

@@ -7,6 +7,7 @@ from selectenv.checks import check_name
 from selectenv.kernels.tabular.occupancy import best_predecessors, pooled_predecessors
 from selectenv.kernels.tabular.single import occupancy
 from selectenv.kernels.tabular.tolerances import TIE
+from selectenv.learners.base import FitResult
 from selectenv.options import OCCUPANCIES
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, Float32Array, FloatArray
@@ -56,12 +57,13 @@ def reward_features(means: FloatArray, largest: float) -> Observation:
 
 
 def learned_features(
-    problem: SelectionProblem, labels: BoolArray, scale: float, occupancy_kind: str, exploit: str
+    problem: SelectionProblem, result: FitResult, labels: BoolArray, scale: float, occupancy_kind: str, exploit: str
 ) -> tuple[Observation, float]:
     """Return the features that depend on the current labels.
 
     Args:
         problem: the problem.
+        result: what the learner found with those labels that reveal a reward.
         labels: [n] which states are labelled.
         scale: the largest magnitude of a value so far.
         occupancy_kind: see `on_policy_visitation`.
@@ -71,7 +73,6 @@ def learned_features(
         The features and the new scale.
     """
     labels = labels & problem.dataset.labelable
-    result = problem.learn(labels & problem.dataset.revealable)
     values = result.values
     scale = max(scale, float(np.abs(values).max()))
     if exploit == "pooled":
