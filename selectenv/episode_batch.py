@@ -35,6 +35,7 @@ from selectenv.kernels.tabular.tables import (
 )
 from selectenv.kernels.tabular.visits_in_lanes import visit_pattern
 from selectenv.kernels.threads import in_blocks, thread_count
+from selectenv.learners.base import FitResult
 from selectenv.observation import LEARNED, Observation, data_features, learned_features
 from selectenv.options import FEATURES
 from selectenv.problem import SelectionProblem
@@ -88,6 +89,8 @@ class EpisodeBatch:
         self._learns = any(name in self.names for name in LEARNED)
         self._all, self._none = np.ones(count, bool), np.zeros(count, bool)
         self._blank: tuple[Float32Array, float] | None = None
+        self._fits: list[FitResult | None] = [None] * count
+        """The last result of a learner that is not compiled, in each episode: warm starts continue from it."""
         self._data: dict[str, Float32Array] = {
             name: np.empty((count, n), np.float32) for name in data_features(problem) if name in self.names
         }
@@ -146,6 +149,8 @@ class EpisodeBatch:
     def begin(self, which: IntArray, budgets: IntArray, initial: IntArray, counts: IntArray) -> None:
         """Begin the episodes ``which`` [k]: see `begin_episodes`. What depends on the data alone is learned once."""
         begin_episodes(self.tables, self.episodes, which, budgets, initial, counts)
+        if not self._is_compiled:
+            self._fits = [None if number in which else fit for number, fit in enumerate(self._fits)]
         if not self._learns:
             return
         if len(self.problems) > 1 or counts.any():
@@ -242,7 +247,9 @@ class EpisodeBatch:
         labels, scale = self.episodes.labelled_at[number] > 0, float(self.episodes.scales[number, VALUE_SCALE])
         wanted = [name for name in LEARNED if name in self.names]
         problem = self.problems[number if len(self.problems) > 1 else 0]
-        features, scale = learned_features(problem, labels, scale, self._occupancy, self._exploit, wanted)
+        result = problem.learn(labels & problem.revealable, self._fits[number])
+        self._fits[number] = result
+        features, scale = learned_features(problem, result, labels, scale, self._occupancy, self._exploit, wanted)
         for name, feature in features.items():
             self.rows[name][number] = feature
         self.episodes.scales[number, VALUE_SCALE] = scale

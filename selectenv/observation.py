@@ -9,6 +9,7 @@ from selectenv.checks import check_name
 from selectenv.kernels.tabular.occupancy import best_predecessors, pooled_predecessors
 from selectenv.kernels.tabular.single import occupancy
 from selectenv.kernels.tabular.tolerances import TIE
+from selectenv.learners.base import FitResult
 from selectenv.options import FEATURES, OCCUPANCIES
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, Float32Array, FloatArray
@@ -69,6 +70,7 @@ def usual_exploit(problem: SelectionProblem) -> str:
 
 def learned_features(
     problem: SelectionProblem,
+    result: FitResult,
     labels: BoolArray,
     scale: float,
     occupancy_kind: str,
@@ -79,6 +81,7 @@ def learned_features(
 
     Args:
         problem: the problem.
+        result: what the learner found with those labels that reveal a reward.
         labels: [n] which states are labelled.
         scale: the largest magnitude of a value so far.
         occupancy_kind: see `on_policy_visitation`.
@@ -89,7 +92,6 @@ def learned_features(
         The features and the new scale.
     """
     labels = labels & problem.dataset.labelable
-    result = problem.learn(labels & problem.revealable)
     features = {}
     if "on_policy_visitation" in names:
         features["on_policy_visitation"] = on_policy_visitation(problem, result.table, labels, occupancy_kind)

@@ -174,12 +174,17 @@ class TrainingOptions:
         learner_runs: training runs whose returns are averaged.
         evaluations: evaluations of each training run whose returns are averaged, equally spaced over the last 40 % of
             the updates: ten are at 64, 68, ..., 100 % of them. One, as published, is that of the last weights.
+        warm_start: whether a refit within an episode continues from the networks of the one before, with the new
+            labels. The performance of an episode is always learned from scratch.
+        warm_share: share of the updates that such a refit makes.
         checkpoints: directory of checkpoints to resume from.
     """
 
     updates: int | None = None
     learner_runs: int = 1
     evaluations: int = 1
+    warm_start: bool = False
+    warm_share: float = 0.2
     checkpoints: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
@@ -188,6 +193,8 @@ class TrainingOptions:
             _keep(self, "updates", check_int("updates", self.updates))
         for name in ("learner_runs", "evaluations"):
             _keep(self, name, check_int(name, getattr(self, name)))
+        check_flag("warm_start", self.warm_start)
+        _keep(self, "warm_share", check_real("warm_share", self.warm_share, "(0, 1]"))
         if self.checkpoints is not None:
             check_path("checkpoints", self.checkpoints)
 

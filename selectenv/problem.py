@@ -137,8 +137,13 @@ class SelectionProblem:
         mask[given] = True
         return mask
 
-    def learn(self, labels: Labels) -> FitResult:
+    def learn(self, labels: Labels, previous: FitResult | None = None) -> FitResult:
         """Return the policy and the values that the learner finds with the labels.
+
+        Args:
+            labels: state numbers or a boolean mask [n].
+            previous: the result for earlier labels. A learner with ``warm_start=True`` continues from it; the
+                performance of labels is always that of learning from scratch.
 
         Raises:
             NoEvaluatorError: the dataset has no rewards, and there are labels.
@@ -146,7 +151,11 @@ class SelectionProblem:
         mask = self.mask(labels) & self.dataset.labelable
         if not self.dataset.has_rewards and mask.any():
             raise NoEvaluatorError("this dataset has no rewards, so nothing can be learned from labels")
-        return self._fit(mask)
+        fit_from = getattr(self.learner, "fit_from", None)
+        warm: FitResult | None = None
+        if previous is not None and fit_from is not None:
+            warm = fit_from(previous, self.dataset, self.dataset.all_rewards, mask)
+        return self._fit(mask) if warm is None else warm
 
     def performance(self, labels: Labels) -> float:
         """Return the expected return of the policy learned from the labels; counts as one evaluator call."""

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.analysis.row import Row
-from experiments.analysis.statistics import Summary
+from experiments.analysis.statistics import Summary, standard_error
 from experiments.analysis.verdicts import CANNOT_BE_TOLD
 
 HOLDS, DOES_NOT_HOLD = "holds", "does not hold"
 ERRORS = 2.0
 """A difference is certain if it is larger than this many of its errors."""
+FEWEST = 5
+"""Fewest differences of single runs whose spread is their error."""
 MARGIN = 0.05
 """An advantage below this share of the return with full labels does not count as one."""
 
@@ -23,7 +25,7 @@ class Difference(NamedTuple):
     first: float
     second: float
     error: float | None
-    """Standard error of the difference; None if a strategy has a single run."""
+    """Standard error of the difference; None if there are too few runs to know it."""
     budgets: int
 
     @property
@@ -52,13 +54,20 @@ def by_budget(rows: Iterable[Row], first: str, second: str, **wanted: Any) -> Di
 
 
 def difference(pairs: Sequence[tuple[Summary, Summary]]) -> Difference | None:
-    """Return the mean difference over pairs of results; None if there are none."""
+    """Return the mean difference over pairs of results; None if there are none.
+
+    Its error follows from the errors of the results. Where results of single runs have none, it follows from the spread
+    of at least `FEWEST` differences.
+    """
     if not pairs:
         return None
-    known = all(summary.runs > 1 for pair in pairs for summary in pair)
-    error = math.sqrt(sum(summary.stderr**2 for pair in pairs for summary in pair)) / len(pairs)
+    error: float | None = None
+    if all(summary.runs > 1 for pair in pairs for summary in pair):
+        error = math.sqrt(sum(summary.stderr**2 for pair in pairs for summary in pair)) / len(pairs)
+    elif len(pairs) >= FEWEST:
+        error = standard_error(np.array([one.mean - other.mean for one, other in pairs]))
     first, second = (float(np.mean([pair[i].mean for pair in pairs])) for i in (0, 1))
-    return Difference(first, second, error if known else None, len(pairs))
+    return Difference(first, second, error, len(pairs))
 
 
 def is_better(found: Difference, full: float) -> str:

@@ -111,7 +111,8 @@ class NextQueries:
         labelled_at[chosen] = np.arange(1, len(chosen) + 1)
         fitted = np.zeros(problem.n_states, bool)
         fitted[chosen[: len(chosen) // self._refit_every * self._refit_every]] = True
-        learned, scale = learned_features(problem, fitted, before.scale, self._occupancy, self._exploit)
+        result = problem.learn(fitted & problem.revealable)
+        learned, scale = learned_features(problem, result, fitted, before.scale, self._occupancy, self._exploit)
         summary = problem.dataset.reward_summary(problem.rewards)
         obs = {**{name: feature.copy() for name, feature in self._data_features.items()}, **learned}
         obs["labelled"] = (labelled_at / self.budget).astype(np.float32)

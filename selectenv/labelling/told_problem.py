@@ -46,7 +46,7 @@ class ToldProblem(SelectionProblem):
         self._fitted = None
         return transitions, told
 
-    def learn(self, labels: Labels) -> FitResult:
+    def learn(self, labels: Labels, previous: FitResult | None = None) -> FitResult:
         """Return the policy and the values that the learner finds with those of the labels that have been told."""
         mask = self.mask(labels) & self._told
         if self._fitted is None or self._fitted[0] != mask.tobytes():

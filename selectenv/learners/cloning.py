@@ -9,7 +9,7 @@ import numpy as np
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.network.cnn import Layers
 from selectenv.kernels.network.updates import Transitions
-from selectenv.learners.network_learner import NetworkLearner, images_of
+from selectenv.learners.network_learner import NetworkLearner, Trained, images_of
 from selectenv.learners.training_run import CloningRun
 from selectenv.policies import CloningPolicy
 from selectenv.streams import generator
@@ -30,9 +30,9 @@ class CloningLearner(NetworkLearner):
 
     def clone(self, dataset: OfflineDataset, run: int) -> Layers:
         """Return the trained network of a run; it does not depend on labels."""
-        return self._trained(dataset, run)[-1].logits
+        return self._clone_policies(dataset, run)[-1].logits
 
-    def _trained(self, dataset: OfflineDataset, run: int) -> tuple[CloningPolicy, ...]:
+    def _clone_policies(self, dataset: OfflineDataset, run: int) -> tuple[CloningPolicy, ...]:
         """Return the policies [evaluations] of a run."""
         key = dataset.fingerprint, run
         with _CLONING:
@@ -45,13 +45,13 @@ class CloningLearner(NetworkLearner):
                 fresh = CloningRun(data, self.patches(dataset), *sizes, self.settings, rng)
                 fresh.most_likely = self.most_likely
                 trained = self.train(dataset, fresh, np.arange(len(dataset)), run)
-                self._clones[key] = cast(tuple[CloningPolicy, ...], trained)
+                self._clones[key] = cast(tuple[CloningPolicy, ...], trained.policies)
         return self._clones[key]
 
     def _informative(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray) -> BoolArray:
         return np.zeros_like(labels)
 
-    def _policies(
-        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int
-    ) -> tuple[CloningPolicy, ...]:
-        return self._trained(dataset, run)
+    def _trained(
+        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int, before: Trained | None = None
+    ) -> Trained:
+        return Trained(self._clone_policies(dataset, run))

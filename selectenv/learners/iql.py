@@ -15,9 +15,9 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.imputed_reward import imputed_reward, oracle_of
-from selectenv.learners.network_learner import NetworkLearner, images_of
+from selectenv.learners.network_learner import NetworkLearner, Trained, images_of
 from selectenv.learners.training_run import IqlRun
-from selectenv.policies import CloningPolicy, LabelledPolicy, UniformPolicy, ValuedPolicy
+from selectenv.policies import CloningPolicy, LabelledPolicy, UniformPolicy
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
@@ -56,7 +56,7 @@ class IqlLearner(NetworkLearner):
     def cloning(self) -> CloningLearner:
         """The learner whose network acts in unlabelled states under the adapted rule."""
         shared = {f.name: getattr(self, f.name) for f in fields(NetworkLearner) if f.init}
-        shared["settings"] = replace(self.settings, evaluations=1)
+        shared |= {"settings": replace(self.settings, evaluations=1), "warm_start": False}
         return CloningLearner(gamma=self.gamma, **shared)
 
     def _informative(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray) -> BoolArray:
@@ -68,11 +68,11 @@ class IqlLearner(NetworkLearner):
         telling[dataset.state[different]] = True
         return labels & telling
 
-    def _policies(
-        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int
-    ) -> tuple[ValuedPolicy, ...]:
+    def _trained(
+        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int, before: Trained | None = None
+    ) -> Trained:
         data, pool = self._transitions(dataset, rewards, labels)
-        valued: tuple[ValuedPolicy, ...] = (UniformPolicy(dataset.n_actions),) * self.settings.evaluations
+        trained = Trained((UniformPolicy(dataset.n_actions),) * self.settings.evaluations)
         if len(pool) and data.reward[pool].any():
             rng = generator(self.seed, "learner", run, "weights")
             sizes = images_of(dataset).shape[2], dataset.n_actions
@@ -80,11 +80,13 @@ class IqlLearner(NetworkLearner):
             known = labels.tobytes()
             if rewards is not dataset.hidden_reward:
                 known += np.where(labels[dataset.state], rewards, np.nan).tobytes()
-            valued = self.train(dataset, fresh, pool, run, self.rule, self.gamma, self.impute, labels=known)
+            identity = self.rule, self.gamma, self.impute
+            trained = self.train(dataset, fresh, pool, run, *identity, labels=known, before=before)
         if self.rule == "uds":
-            return valued
+            return trained
         otherwise = CloningPolicy(self.cloning.clone(dataset, run))
-        return tuple(LabelledPolicy(policy, otherwise, labels.copy()) for policy in valued)
+        acting = tuple(LabelledPolicy(policy, otherwise, labels.copy()) for policy in trained.policies)
+        return trained._replace(policies=acting)
 
     def _transitions(
         self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray

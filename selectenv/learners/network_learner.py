@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+import math
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +19,9 @@ from selectenv.datasets.images import Images
 from selectenv.errors import DatasetError
 from selectenv.kernels.network.cnn import SIDE
 from selectenv.kernels.network.patches import Patches, find_patches
+from selectenv.kernels.network.updates import Network
 from selectenv.learners.base import STATES_AT_ONCE, FitResult
-from selectenv.learners.training_run import VERSION, Run, Settings, Watch, train
+from selectenv.learners.training_run import VERSION, Run, Settings, Watch, copy_networks, train
 from selectenv.policies import PolicyList, ValuedPolicy
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
@@ -26,9 +29,20 @@ KEPT = 16
 """Policies that are kept in memory, and those of the last label set in any case."""
 CHANNELS = 14
 """Maximum number of channels of an image: a patch must fit into 128 bits."""
-Curves = tuple[tuple[ValuedPolicy, ...], ...]
-"""The policies [runs][evaluations] of training runs."""
 _KEEPING, _PREPARING = Lock(), Lock()
+
+
+class Trained(NamedTuple):
+    """A training run at its end."""
+
+    policies: tuple[ValuedPolicy, ...]
+    """[evaluations]"""
+    networks: dict[str, Network] | None = None
+    """What a warm start continues from; None if nothing was trained or there are no warm starts."""
+    updates: int = 0
+    """Number of updates that the networks have made, earlier runs included."""
+    digest: str = ""
+    """Identifies the run."""
 
 
 class NetworkFit(FitResult):
@@ -36,16 +50,25 @@ class NetworkFit(FitResult):
 
     runs: tuple[ValuedPolicy, ...]
 
-    def __init__(self, policies: Curves, updates: Sequence[int], dataset: OfflineDataset) -> None:
-        """Create a result from the policies [runs][evaluations] after the given numbers of updates [evaluations]."""
-        runs = tuple(curve[-1] for curve in policies)
+    def __init__(
+        self, trained: tuple[Trained, ...], updates: Sequence[int], dataset: OfflineDataset, key: bytes
+    ) -> None:
+        """Create a result.
+
+        Args:
+            trained: the training runs.
+            updates: [evaluations] the numbers of updates after which the runs are evaluated.
+            dataset: the data.
+            key: identifies the data and the labels that change what is learned.
+        """
+        runs = tuple(run.policies[-1] for run in trained)
         super().__init__(runs[0], runs=runs, dataset=dataset)
-        self._policies, self._updates = policies, np.array(updates, np.int64)
+        self.trained, self.key, self._updates = trained, key, np.array(updates, np.int64)
 
     @property
     def batch(self) -> PolicyList:
         """The policies of all evaluations, run by run."""
-        return PolicyList([policy for curve in self._policies for policy in curve])
+        return PolicyList([policy for run in self.trained for policy in run.policies])
 
     @property
     def updates(self) -> IntArray:
@@ -96,7 +119,10 @@ class NetworkFit(FitResult):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NetworkLearner:
-    """Trains the small convolutional network from scratch: the result is a function of data, rewards and labels."""
+    """Trains the small convolutional network from scratch: the result is a function of data, rewards and labels.
+
+    With ``warm_start``, `fit_from` continues the training of an earlier result instead.
+    """
 
     settings: Settings = field(default_factory=Settings)
     seed: int = 0
@@ -106,7 +132,11 @@ class NetworkLearner:
     """Directory of checkpoints to resume from; finished runs stay there."""
     watch: Watch | None = None
     """Called as training proceeds."""
-    _kept: OrderedDict[bytes, Curves] = field(default_factory=OrderedDict, init=False, repr=False)
+    warm_start: bool = False
+    """Whether `fit_from` continues from the networks of an earlier fit."""
+    warm_share: float = 0.2
+    """Share of the updates that it makes then."""
+    _kept: OrderedDict[bytes, tuple[Trained, ...]] = field(default_factory=OrderedDict, init=False, repr=False)
     _patches: dict[str, tuple[Images, Patches]] = field(default_factory=dict, init=False, repr=False)
 
     def chunk_size(self, dataset: OfflineDataset) -> int:
@@ -119,6 +149,41 @@ class NetworkLearner:
         Raises:
             DatasetError: the dataset has no images that the network can take.
         """
+        known, key = self._known(dataset, rewards, labels)
+        with _KEEPING:
+            trained = self._kept.get(key)
+            if trained is not None:
+                self._kept.move_to_end(key)
+        if trained is None:
+            trained = tuple(self._trained(dataset, rewards, known, run) for run in range(self.training_runs))
+            with _KEEPING:
+                self._kept[key] = trained
+                while len(self._kept) > max(1, KEPT // (self.training_runs * self.settings.evaluations)):
+                    self._kept.popitem(last=False)
+        return NetworkFit(trained, self.settings.evaluated_at, dataset, key)
+
+    def fit_from(
+        self, previous: FitResult, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray
+    ) -> NetworkFit | None:
+        """Learn from one label set, continuing from the result for earlier labels.
+
+        The result depends on ``previous``, so it is not kept, and `fit` never returns it.
+
+        Returns:
+            None if there is nothing to continue from, or there are no warm starts.
+        """
+        if not self.warm_start or not isinstance(previous, NetworkFit):
+            return None
+        known, key = self._known(dataset, rewards, labels)
+        if previous.key == key:
+            return previous
+        if any(run.networks is None for run in previous.trained):
+            return None
+        trained = tuple(self._trained(dataset, rewards, known, i, run) for i, run in enumerate(previous.trained))
+        return NetworkFit(trained, (trained[0].updates,), dataset, key)
+
+    def _known(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None) -> tuple[BoolArray, bytes]:
+        """Return the labels [n] that can change what is learned, and what identifies them."""
         images_of(dataset)
         known = dataset.states_with_rewards(rewards) if labels is None else labels
         known = self._informative(dataset, rewards, known)
@@ -126,18 +191,7 @@ class NetworkLearner:
         digest.update(dataset.fingerprint.encode())
         if rewards is not dataset.hidden_reward:
             digest.update(np.where(known[dataset.state], rewards, np.nan).data)
-        key = digest.digest()
-        with _KEEPING:
-            policies = self._kept.get(key)
-            if policies is not None:
-                self._kept.move_to_end(key)
-        if policies is None:
-            policies = tuple(self._policies(dataset, rewards, known, run) for run in range(self.training_runs))
-            with _KEEPING:
-                self._kept[key] = policies
-                while len(self._kept) > max(1, KEPT // (self.training_runs * self.settings.evaluations)):
-                    self._kept.popitem(last=False)
-        return NetworkFit(policies, self.settings.evaluated_at, dataset)
+        return known, digest.digest()
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> PolicyList:
         """Learn one policy per label set [sets, n], one after the other."""
@@ -148,10 +202,10 @@ class NetworkLearner:
         """Return the labels [n] that can change what is learned."""
 
     @abstractmethod
-    def _policies(
-        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int
-    ) -> tuple[ValuedPolicy, ...]:
-        """Train one run and return its policies [evaluations]."""
+    def _trained(
+        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int, before: Trained | None = None
+    ) -> Trained:
+        """Train one run, from scratch or from the networks of the run ``before``."""
 
     def patches(self, dataset: OfflineDataset) -> Patches:
         """Return the distinct image patches of a dataset; those of the last dataset are kept."""
@@ -164,9 +218,16 @@ class NetworkLearner:
         return known[1]
 
     def train(
-        self, dataset: OfflineDataset, fresh: Run, pool: IntArray, run: int, *identity: object, labels: bytes = b""
-    ) -> tuple[ValuedPolicy, ...]:
-        """Train fresh networks to the end, resuming from a checkpoint if there is one; return the policies of `train`.
+        self,
+        dataset: OfflineDataset,
+        fresh: Run,
+        pool: IntArray,
+        run: int,
+        *identity: object,
+        labels: bytes = b"",
+        before: Trained | None = None,
+    ) -> Trained:
+        """Train networks to the end, resuming from a checkpoint if there is one.
 
         Args:
             dataset: the data.
@@ -175,14 +236,30 @@ class NetworkLearner:
             run: the number of the training run.
             *identity: what else the result depends on, ready for JSON.
             labels: the label set, as bytes.
+            before: the run to continue, if any.
         """
-        path = None
-        if self.checkpoints is not None:
-            what = [VERSION, type(fresh).__name__, dataset.fingerprint, asdict(self.settings), self.seed, run]
-            digest = hashlib.blake2b(json.dumps([*what, *identity]).encode(), digest_size=16)
-            digest.update(labels)
-            path = self.checkpoints / f"{digest.hexdigest()}.npz"
-        return train(fresh, pool, self.settings, self.seed, "learner", run, checkpoint=path, watch=self.watch)
+        settings, begun, history = self.settings, 0, ""
+        if before is not None and before.networks is not None:
+            updates = math.ceil(self.warm_share * settings.updates)
+            settings, begun, history = replace(settings, updates=updates, evaluations=1), before.updates, before.digest
+            copy_networks(fresh, before.networks)
+        what = [VERSION, type(fresh).__name__, dataset.fingerprint, asdict(settings), int(self.seed), run]
+        found = hashlib.blake2b(json.dumps([*what, self.warm_start, history, *identity]).encode(), digest_size=16)
+        found.update(labels)
+        digest = found.hexdigest()
+        policies = train(
+            fresh,
+            pool,
+            settings,
+            self.seed,
+            "learner",
+            run,
+            begun=begun,
+            checkpoint=None if self.checkpoints is None else self.checkpoints / f"{digest}.npz",
+            keep_memory=self.warm_start,
+            watch=self.watch,
+        )
+        return Trained(policies, fresh.networks if self.warm_start else None, begun + settings.updates, digest)
 
 
 def images_of(dataset: OfflineDataset) -> Images:

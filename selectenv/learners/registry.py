@@ -137,6 +137,8 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
             settings=settings,
             seed=options.learner_seed,
             training_runs=training.learner_runs,
+            warm_start=training.warm_start,
+            warm_share=training.warm_share,
             checkpoints=training.checkpoint_directory,
             gamma=float(options.gamma),
             **fixed,

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -97,18 +97,22 @@ def train(
     settings: Settings,
     seed: int,
     *identity: Identity,
+    begun: int = 0,
     checkpoint: Path | None = None,
+    keep_memory: bool = False,
     watch: Watch | None = None,
 ) -> tuple[ValuedPolicy, ...]:
     """Train to the end on batches of the transitions in ``pool``; the same seed and identity give the same weights.
 
     Args:
-        run: fresh networks.
+        run: fresh networks, or those of an earlier run.
         pool: transitions to draw from, by number.
         settings: the number of updates and the size of a batch.
         seed: seed of the mini-batches.
         *identity: identity of the run.
+        begun: number of updates that the networks have made already.
         checkpoint: file to resume from and to write regularly; a finished run stays there too.
+        keep_memory: whether a finished run keeps the state of its optimisers, with which it can be continued.
         watch: called after every stretch of updates.
 
     Returns:
@@ -118,9 +122,9 @@ def train(
         DivergedError: a loss is not finite.
         WeightsFileError: the checkpoint is damaged, or belongs to another run.
     """
-    *points, end = settings.evaluated_at
-    done, kept = (0, []) if checkpoint is None or not checkpoint.exists() else restore(run, checkpoint)
-    if done and watch is not None:
+    *points, end = (begun + updates for updates in settings.evaluated_at)
+    done, kept = (begun, []) if checkpoint is None or not checkpoint.exists() else restore(run, checkpoint)
+    if done > begun and watch is not None:
         watch(done, run)  # repeat the callback that was interrupted
     while done < end:
         first, last = done, min(done + STRETCH, end)
@@ -137,8 +141,8 @@ def train(
                 f"training diverged before update {done:,}: losses {run.losses}; a smaller learning rate than "
                 f"{settings.rate:g} or rewards of moderate size may help"
             )
-        if checkpoint is not None and (done % CHECKPOINT_EVERY == 0 or done == end):
-            save_run(run, checkpoint, done, kept, finished=done == end)
+        if checkpoint is not None and ((done - begun) % CHECKPOINT_EVERY == 0 or done == end):
+            save_run(run, checkpoint, done, kept, with_memory=keep_memory or done < end)
             stop_if_requested()
         if watch is not None:
             watch(done, run)
@@ -149,24 +153,24 @@ def _acting_weights(run: Run) -> Weights:
     return tuple(run.networks[name].flat.copy() for name in run.acting)
 
 
-def save_run(run: Run, path: Path, done: int, kept: Sequence[Weights], *, finished: bool) -> None:
-    """Write a run to a file atomically; a finished run needs no optimiser state.
+def save_run(run: Run, path: Path, done: int, kept: Sequence[Weights], *, with_memory: bool) -> None:
+    """Write a run to a file atomically.
 
     Args:
         run: the run.
         path: the file.
         done: number of updates made.
         kept: the acting networks at earlier evaluations.
-        finished: whether these were all updates.
+        with_memory: whether the state of the optimisers is needed.
     """
     arrays = {f"{name}.flat": network.flat for name, network in run.networks.items()}
     arrays |= {
         f"{name}.{i}": flat for i, weights in enumerate(kept) for name, flat in zip(run.acting, weights, strict=True)
     }
-    if not finished:
+    if with_memory:
         for name, network in run.networks.items():
             arrays |= {f"{name}.{part}": array for part, array in network.memory._asdict().items()}
-    card = {"run": type(run).__name__, "done": done, "kept": len(kept), "finished": finished}
+    card = {"run": type(run).__name__, "done": done, "kept": len(kept), "memory": with_memory}
     save_weights(path, arrays, card, compressed=False)
 
 
@@ -177,7 +181,7 @@ def restore(run: Run, path: str | os.PathLike[str]) -> tuple[int, list[Weights]]
         if card["run"] != type(run).__name__:
             raise KeyError("run")
         for name, network in run.networks.items():
-            parts = {"flat": network.flat} | ({} if card["finished"] else network.memory._asdict())
+            parts = {"flat": network.flat} | (network.memory._asdict() if card["memory"] else {})
             for part, into in parts.items():
                 into[:] = _like(arrays[f"{name}.{part}"], into)
         kept = [
@@ -195,6 +199,14 @@ def _like(found: Any, expected: Float32Array) -> Float32Array:
         raise ValueError(f"an array of shape {found.shape} instead of {expected.shape}")
     array: Float32Array = found
     return array
+
+
+def copy_networks(run: Run, networks: Mapping[str, Network]) -> None:
+    """Set the networks of a run, and the state of their optimisers, to those of another run."""
+    for name, network in run.networks.items():
+        network.flat[:] = networks[name].flat
+        for mine, theirs in zip(network.memory, networks[name].memory, strict=True):
+            mine[:] = theirs
 
 
 def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Network:

@@ -24,6 +24,7 @@ from experiments.studies.minatar import network_cells
 from experiments.studies.minatar.network_cells import CLOSED, network_cell, network_study, of_game, run_network_cell
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
+from selectenv.learners.base import FitResult
 from selectenv.problem import SelectionProblem
 
 NAME, SCALE, GAMES = "minatar-warm-start", "fast", ("Breakout", "Asterix")
@@ -61,10 +62,11 @@ def run_cell(cell: Cell) -> list[Record]:
     env = RewardSelectionEnv(task, steps * unit, labels_per_refit=steps * unit + 1)
     order = agents.play(env, agents.make("visitation"), cell.seed).labels
     wanted = {round(share / cell.settings["refit"]): share for share in cell.settings["budgets"]}
-    records = []
+    records: list[Record] = []
+    warm: FitResult | None = None
     for step in range(1, steps + 1):
         labels = order[: step * unit]
-        warm = task.learn(labels)
+        warm = task.learn(labels, warm)
         if step in wanted:
             records.append(
                 {

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from experiments.analysis.claims import (
@@ -46,6 +47,14 @@ def test_single_runs_have_no_error():
     assert found == Difference(5.0, 4.0, None, 1)
     assert is_better(found, 10.0) == is_not_better(found, 10.0) == CANNOT_BE_TOLD
     assert str(found) == "+1.00"
+
+
+def test_the_spread_over_budgets_is_the_error_of_single_runs():
+    firsts, seconds = (5.0, 6.0, 8.0, 9.0, 7.0), (4.0, 4.0, 5.0, 5.0, 5.0)
+    pairs = [(summary(a, runs=1), summary(b, runs=3)) for a, b in zip(firsts, seconds, strict=True)]
+    apart = np.array([1.0, 2.0, 3.0, 4.0, 2.0])
+    assert difference(pairs) == Difference(7.0, 4.6, pytest.approx(apart.std(ddof=1) / math.sqrt(5)), 5)
+    assert difference(pairs[:4]).error is None
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,13 @@ def test_the_plan():
 def test_both_ways_learn_the_same_growing_sets(monkeypatch, tmp_path):
     learned, evaluated = [], []
     learn, curve = SelectionProblem.learn, SelectionProblem.learning_curve
-    monkeypatch.setattr(SelectionProblem, "learn", lambda self, x: learned.append(tuple(x)) or learn(self, x))
+
+    def watched(self, labels, previous=None):
+        result = learn(self, labels, previous)
+        learned.append((tuple(labels), previous, result))
+        return result
+
+    monkeypatch.setattr(SelectionProblem, "learn", watched)
     monkeypatch.setattr(
         SelectionProblem, "learning_curve", lambda self, x: evaluated.append(tuple(x)) or curve(self, x)
     )
@@ -52,9 +58,13 @@ def test_both_ways_learn_the_same_growing_sets(monkeypatch, tmp_path):
     records = STUDY.run_cell(cell)
     assert [record["labels"] for record in records] == ["30 %", "60 %", "90 %"]
     learned = learned[1:]  # without that of the reset, which has no labels
-    assert len(learned) == 36
-    assert [learned.index(labels) for labels in evaluated] == [11, 23, 35]
-    assert all(later[: len(earlier)] == earlier for earlier, later in itertools.pairwise(learned))
+    sets = [labels for labels, _, _ in learned]
+    assert len(sets) == 36
+    assert [sets.index(labels) for labels in evaluated] == [11, 23, 35]
+    assert all(later[: len(earlier)] == earlier for earlier, later in itertools.pairwise(sets))
+    assert learned[0][1] is None
+    assert all(later[1] is earlier[2] for earlier, later in itertools.pairwise(learned))
+    assert learned[-1][2].updates[-1] > 10  # more than one training run
     assert list((tmp_path / "training").glob("*")) == []
 
 

@@ -196,22 +196,47 @@ def test_cells_of_a_game(game, tmp_path):
     assert list((tmp_path / "training").glob("*")) == []
 
 
-def test_closed_loops_refit_and_are_scored_from_scratch_at_every_budget(monkeypatch):
+@pytest.mark.parametrize("warm", [True, False])
+def test_closed_loops_refit_and_are_scored_from_scratch_at_every_budget(monkeypatch, warm):
     runs = []
-    cell = small(network_cell("Breakout", "guided", 0, "fast", **CLOSED))
+    cell = small(network_cell("Breakout", "guided", 0, "fast", **{**CLOSED, "warm": warm}))
     train = IqlLearner.train
 
-    def counted(self, *arguments, **options):
-        runs.append(self)
-        return train(self, *arguments, **options)
+    def counted(self, *arguments, before=None, **options):
+        runs.append(before is not None)
+        return train(self, *arguments, before=before, **options)
 
     monkeypatch.setattr(IqlLearner, "train", counted)
     records = run_network_cell(cell)
     assert [record["labels"] for record in records] == [percent(share) for share in SHARES]
     sizes = [record["size"] for record in records]
     assert sizes == [sizes[0] * k for k in range(1, 7)]
+    started = sum(runs)
     assert len(runs) <= training_runs(cell) + refits(cell) == 42
+    assert (started > 20) == warm
+    assert not warm or len(runs) - started <= 6 + 1  # the first refit, and the scores
     assert all("exact" in record for record in records)
+
+
+def test_an_interrupted_closed_loop_resumes(monkeypatch):
+    cell = small(network_cell("Asterix", "guided", 0, "fast", refit=0.15, reach=0.9, warm=True), updates=8)
+    undisturbed = run_network_cell(cell)
+    advance, calls = training_run.IqlRun.advance, []
+
+    def killed(self, chosen, before):
+        calls.append(before)
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        advance(self, chosen, before)
+
+    monkeypatch.setattr(training_run.IqlRun, "advance", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_network_cell(cell)
+    interrupted = len(calls)
+    assert run_network_cell(cell) == undisturbed
+    resumed = len(calls) - interrupted
+    run_network_cell(cell)
+    assert len(calls) - interrupted - resumed > resumed  # finished refits were not made again
 
 
 def test_a_search_keeps_the_best_of_2_4_and_8(monkeypatch):
