@@ -358,7 +358,11 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         """Return the ids [environments] of the states that the environments label."""
         found: NDArray[Any]
         found = self._ids[0][numbers] if self.source is None else self._ids[np.arange(self.num_envs), numbers]
-        return found if found.dtype.kind in "iu" else found.astype(object)
+        if found.dtype.kind in "iu":
+            return found
+        words = np.empty(self.num_envs, object)  # Gymnasium keeps what is not a number as it is
+        words[:] = list(found)
+        return words
 
     def _checked(self, actions: Any, stepped: BoolArray) -> IntArray:
         """Return the actions as state numbers; 0 where they are ignored."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import selectenv
-from selectenv.kernels.threads import in_chunks, thread_count
+from selectenv.kernels.threads import in_blocks, in_chunks, thread_count
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "3"])
@@ -21,6 +21,36 @@ def test_every_item_is_worked_on_once(monkeypatch, threads, items, chunk):
 
     in_chunks(work, items, chunk)
     assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize(("items", "fewest"), [(1, 4), (10, 3), (12, 4), (100, 1)])
+def test_every_item_is_in_one_block(threads, items, fewest):
+    seen, blocks = np.zeros(items, int), []
+
+    def work(first, last):
+        seen[first:last] += 1
+        blocks.append((first, last))
+
+    in_blocks(work, items, fewest, threads)
+    assert (seen == 1).all()
+    assert len(blocks) <= min(threads, max(1, items // fewest))
+
+
+@pytest.mark.parametrize("failing", [0, 5])
+def test_errors_in_blocks_are_raised_after_all_have_ended(failing):
+    """Here in the calling thread, there in another one; the pool works on."""
+    seen = []
+
+    def work(first, last):
+        if first <= failing < last:
+            raise ValueError(f"block of item {failing}")
+        seen.append(first)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"block of item {failing}"):
+            in_blocks(work, 6, 1, 2)
+    assert len(seen) == 2
 
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
