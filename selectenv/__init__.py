@@ -13,12 +13,13 @@ from selectenv.datasets import (
 )
 from selectenv.domains.tabular import TabularWorld, from_outcomes, from_toy_text
 from selectenv.env import RewardSelectionEnv
-from selectenv.factory import make_env, make_problem
+from selectenv.factory import make_env, make_problem, make_vector_env
 from selectenv.learners import FitResult, register_learner
 from selectenv.policies import Policy, TablePolicy
 from selectenv.problem import SelectionProblem
 from selectenv.registration import env_id, register_all, register_world
 from selectenv.session import LabellingSession
+from selectenv.vector_env import RewardSelectionVectorEnv
 from selectenv.view import SelectionView
 from selectenv.worlds import GAMES, TABULAR, WORLDS, WorldDefaults
 
@@ -33,6 +34,7 @@ __all__ = [
     "OfflineDataset",
     "Policy",
     "RewardSelectionEnv",
+    "RewardSelectionVectorEnv",
     "SelectionProblem",
     "SelectionView",
     "TablePolicy",
@@ -51,6 +53,7 @@ __all__ = [
     "from_toy_text",
     "make_env",
     "make_problem",
+    "make_vector_env",
     "register_learner",
     "register_world",
 ]

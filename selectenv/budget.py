@@ -72,6 +72,6 @@ def cap_to_labelable(labels: int, open_states: int) -> int:
     warnings.warn(
         f"the budget of {labels} labels is reduced to {open_states}, the number of states that occur in the data",
         BudgetWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return open_states

@@ -143,6 +143,10 @@ class UnseenStatesWarning(SelectEnvWarning):
     """An evaluation visits mostly states that are not in the data."""
 
 
+class LongEpisodeWarning(SelectEnvWarning):
+    """The evaluation of an episode was stopped before the episode ended."""
+
+
 class NoTableWarning(SelectEnvWarning):
     """An environment has no table of outcomes, so returns are estimated by rollouts."""
 

@@ -1,13 +1,15 @@
 """The observation: features of the states that use no rewards beyond the revealed ones, one entry per state."""
 
+from collections.abc import Collection, Sequence
+
 import gymnasium as gym
 import numpy as np
 
 from selectenv.checks import check_name
-from selectenv.kernels.tabular.occupancy import best_predecessors
+from selectenv.kernels.tabular.occupancy import best_predecessors, pooled_predecessors
 from selectenv.kernels.tabular.single import occupancy
 from selectenv.kernels.tabular.tolerances import TIE
-from selectenv.options import OCCUPANCIES
+from selectenv.options import FEATURES, OCCUPANCIES
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, Float32Array, FloatArray
 
@@ -26,10 +28,15 @@ EPISODE_FEATURES = ("budget", "reward_scale")
 """Features of the whole episode: one entry, from 0 to 1."""
 
 
-def observation_space(n: int) -> gym.spaces.Dict:
-    """Return the space of observations of a problem with n states."""
+LEARNED = ("on_policy_visitation", "value", "predecessors")
+"""Features that depend on what the learner finds with the labels."""
+
+
+def observation_space(n: int, names: Sequence[str] = FEATURES) -> gym.spaces.Dict:
+    """Return the space of observations of a problem with n states: of those features that are named."""
     per_state = {name: gym.spaces.Box(low, high, (n,), np.float32) for name, (low, high) in FEATURE_BOUNDS.items()}
-    return gym.spaces.Dict({**per_state, **{name: gym.spaces.Box(0, 1, (1,), np.float32) for name in EPISODE_FEATURES}})
+    every = {**per_state, **{name: gym.spaces.Box(0, 1, (1,), np.float32) for name in EPISODE_FEATURES}}
+    return gym.spaces.Dict({name: every[name] for name in names})
 
 
 def data_features(problem: SelectionProblem) -> Observation:
@@ -55,8 +62,18 @@ def reward_features(means: FloatArray, largest: float) -> Observation:
     }
 
 
+def usual_exploit(problem: SelectionProblem) -> str:
+    """Return how `predecessors` is computed by default: "pooled" for data with images, else "best"."""
+    return "best" if problem.dataset.images is None else "pooled"
+
+
 def learned_features(
-    problem: SelectionProblem, labels: BoolArray, scale: float, occupancy_kind: str
+    problem: SelectionProblem,
+    labels: BoolArray,
+    scale: float,
+    occupancy_kind: str,
+    exploit: str,
+    names: Collection[str] = LEARNED,
 ) -> tuple[Observation, float]:
     """Return the features that depend on the current labels.
 
@@ -65,21 +82,26 @@ def learned_features(
         labels: [n] which states are labelled.
         scale: the largest magnitude of a value so far.
         occupancy_kind: see `on_policy_visitation`.
+        exploit: "best" or "pooled", see `best_predecessors` and `pooled_predecessors`.
+        names: the features to return.
 
     Returns:
         The features and the new scale.
     """
     labels = labels & problem.dataset.labelable
     result = problem.learn(labels & problem.revealable)
-    values = result.values
-    scale = max(scale, float(np.abs(values).max()))
-    first, state, count = problem.dataset.predecessors
-    spread = best_predecessors(values, labels, first, state, count, TIE)
-    features = {
-        "on_policy_visitation": on_policy_visitation(problem, result.table, labels, occupancy_kind),
-        "value": values / scale if scale > 0 else values,
-        "predecessors": spread,
-    }
+    features = {}
+    if "on_policy_visitation" in names:
+        features["on_policy_visitation"] = on_policy_visitation(problem, result.table, labels, occupancy_kind)
+    if "value" in names:
+        scale = max(scale, float(np.abs(result.values).max()))
+        features["value"] = result.values / scale if scale > 0 else result.values
+    if "predecessors" in names:
+        if exploit == "pooled":
+            spread = pooled_predecessors(result.values, labels, *problem.dataset.predecessors)
+        else:
+            spread = best_predecessors(result.values, labels, *problem.dataset.predecessors, TIE)
+        features["predecessors"] = spread
     return {name: feature.astype(np.float32) for name, feature in features.items()}, scale
 
 

@@ -1,10 +1,10 @@
-"""The options of a problem and its environment: four dataclasses with their defaults, checks and documentation.
+"""The options of a problem and its environment: five dataclasses with their defaults, checks and documentation.
 
 `make_problem` and `gym.make` take them as flat keywords; `take` picks those of one group by field name.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,8 +24,8 @@ from selectenv.errors import DatasetError, OptionError, PhaseError, UnknownNameE
 
 TEST_SHARES = (0.55, 0.53, 0.51, 0.48, 0.45)
 DATASETS = ("train", *(f"test-{share}" for share in TEST_SHARES))
-SCALES = {"laptop": 200_000, "paper": 1_000_000}
-"""Transitions of a MinAtar dataset, by name; "paper" is the published size."""
+SCALES = ("fast", "paper")
+"""Sizes of MinAtar data and lengths of training, by name; "paper" is the published one."""
 LARGEST_SIZE = 2**31 - 1
 """Largest number of transitions of a dataset, and of episodes of an evaluation."""
 MIXTURES = ("all", "non-expert")
@@ -34,11 +34,26 @@ UNSEEN = ("zero", "exclude")
 REVEALED_MINIMUM, DATASET_MINIMUM = "min", "dataset-min"
 MINIMA = (REVEALED_MINIMUM, DATASET_MINIMUM)
 """Imputed rewards with a name; the second is an oracle, because it depends on rewards that no label revealed."""
+MAXIMUM = "max"
+"""Value of `expectile` that backs up the largest action value."""
 EVALUATORS = ("exact", "rollout")
 REWARD_MODES = ("final", "marginal")
 PHASES = ("train", "test")
 OCCUPANCIES = ("normalised", "published")
+EXPLOITS = ("best", "pooled")
 RENDER_MODES = ("ansi", "rgb_array")
+FEATURES = (
+    "labelled",
+    "visitation",
+    "on_policy_visitation",
+    "value",
+    "predecessors",
+    "termination",
+    "reward",
+    "budget",
+    "reward_scale",
+)
+"""The parts of an observation; the last two have one entry, the others one per state."""
 
 
 def _keep(options: object, name: str, value: float) -> None:
@@ -53,10 +68,10 @@ class DataOptions:
     Attributes:
         dataset: "train", "test-0.55", ... "test-0.45"; an `OfflineDataset`, or the file of one.
         dataset_seed: seed of collected data.
-        dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds, to that of the scale
-            in MinAtar.
-        scale: MinAtar: "laptop" (200,000 transitions, the default) or "paper" (1,000,000). Neural learners are trained
-            with the larger steps and fewer updates of the laptop, or as published.
+        dataset_size: number of transitions; defaults to the published 100,000 in tabular worlds (in Sparse to 20 per
+            state where that is more), to that of the scale in MinAtar.
+        scale: MinAtar: "paper" (1,000,000 transitions, and networks are trained as published) or "fast", the default
+            (fewer transitions and updates, and larger steps).
         expert_share: probability of an expert action in the data; defaults to that of the named dataset.
         mixture: how the other actions are drawn: from "all" of them, or from the "non-expert" ones; defaults to the
             published way of the world.
@@ -116,41 +131,63 @@ class LearnerOptions:
             before any). "dataset-min", the published variant, is an oracle: the smallest reward in the data, labelled
             or not; the test phase refuses it.
         unseen: tables: the value of an action never taken at a state: "zero", or "exclude" it.
+        expectile: what is backed up: "max", the largest action value, or a number in (0, 1), that expectile of the
+            actions that the data took. Defaults to 0.7 for "iql" and for exact tables in Breakout, to "max" elsewhere.
         gamma: discount factor of learning, 0 <= gamma < 1.
         learner_seed: seed of the sampled learner, or of training networks.
-        learner_runs: networks: training runs whose returns are averaged.
         passes: maximum number of passes of the sampled learner; defaults to the world's published number.
-        updates: networks: number of updates of a training run; defaults to that of the world and the scale.
-        checkpoints: networks: directory of checkpoints to resume from.
     """
 
     learner: str | None = None
     solver: str = "exact"
     impute: float | str = 0
     unseen: str = "zero"
+    expectile: float | str | None = None
     gamma: float = 0.99
     learner_seed: int = 0
-    learner_runs: int = 1
     passes: int | None = None
-    updates: int | None = None
-    checkpoints: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Check the values that can be checked without the learner."""
         check_name("solver", self.solver, SOLVERS)
         check_name("value of `unseen`", self.unseen, UNSEEN)
+        if self.expectile is not None and self.expectile != MAXIMUM:
+            _keep(self, "expectile", check_real("expectile", self.expectile, "(0, 1)"))
         _keep(self, "gamma", check_real("gamma", self.gamma, "[0, 1)"))
         _keep(self, "learner_seed", check_int("learner_seed", self.learner_seed, 0))
-        _keep(self, "learner_runs", check_int("learner_runs", self.learner_runs))
         named = isinstance(self.impute, str) and self.impute in MINIMA
         if not named and not (is_real(self.impute) and abs(float(self.impute)) <= LARGEST_REWARD):
             raise OptionError(
                 f'impute must be a number of magnitude {LARGEST_REWARD:g} or less, "min" or "dataset-min", not '
                 f"{shown(self.impute)}"
             )
-        for name in ("passes", "updates"):
-            if getattr(self, name) is not None:
-                _keep(self, name, check_int(name, getattr(self, name)))
+        if self.passes is not None:
+            _keep(self, "passes", check_int("passes", self.passes))
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The training of networks; tables have none of these options.
+
+    Attributes:
+        updates: number of updates of a training run; defaults to that of the world and the scale.
+        learner_runs: training runs whose returns are averaged.
+        evaluations: evaluations of each training run whose returns are averaged, equally spaced over the last 40 % of
+            the updates: ten are at 64, 68, ..., 100 % of them. One, as published, is that of the last weights.
+        checkpoints: directory of checkpoints to resume from.
+    """
+
+    updates: int | None = None
+    learner_runs: int = 1
+    evaluations: int = 1
+    checkpoints: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.updates is not None:
+            _keep(self, "updates", check_int("updates", self.updates))
+        for name in ("learner_runs", "evaluations"):
+            _keep(self, name, check_int(name, getattr(self, name)))
         if self.checkpoints is not None:
             check_path("checkpoints", self.checkpoints)
 
@@ -197,9 +234,13 @@ class EnvironmentOptions:
         phase: "train" exposes the evaluator at `env.unwrapped.problem`, "test" locks it until the episode has ended.
         initial_ratio: share of all states that is labelled at random at reset, out of the budget.
         labels_per_refit: refit the learner after this many labels (int), or after this share of the states (float);
-            defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the laptop scale to a tenth of the
+            defaults to 1 in tabular worlds, to 0.02 in MinAtar, and for networks at the fast scale to a tenth of the
             budget.
         occupancy: "normalised", or "published": how `on_policy_visitation` treats tied actions.
+        exploit: which labelled states `predecessors` leads to: the "best" one that has unlabelled predecessors, or all
+            near-best ones, "pooled"; defaults to "pooled" for data with images (the games), to "best" elsewhere.
+        features: the parts of the observation, a list of names of `FEATURES`; defaults to all of them. What is not
+            asked for is not computed.
         render_mode: "ansi" or "rgb_array".
     """
 
@@ -209,6 +250,8 @@ class EnvironmentOptions:
     initial_ratio: float = 0.0
     labels_per_refit: float | None = None
     occupancy: str = "normalised"
+    exploit: str | None = None
+    features: Sequence[str] | None = None
     render_mode: str | None = None
 
     def __post_init__(self) -> None:
@@ -221,12 +264,31 @@ class EnvironmentOptions:
             )
         _keep(self, "initial_ratio", check_real("initial_ratio", self.initial_ratio, "[0, 1]"))
         check_name("occupancy", self.occupancy, OCCUPANCIES)
+        if self.exploit is not None:
+            check_name("value of `exploit`", self.exploit, EXPLOITS)
+        if self.features is not None:
+            object.__setattr__(self, "features", _checked_features(self.features))
         if self.render_mode is not None:
             check_name("render_mode", self.render_mode, RENDER_MODES)
 
 
-GROUPS = (DataOptions, LearnerOptions, EvaluationOptions, EnvironmentOptions)
-G = TypeVar("G", DataOptions, LearnerOptions, EvaluationOptions, EnvironmentOptions)
+def _checked_features(features: Any) -> tuple[str, ...]:
+    """Return the names of features in the order of `FEATURES`.
+
+    Raises:
+        OptionError: they are not a list of different names, or there are none.
+        UnknownNameError: there is no such feature.
+    """
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        raise OptionError(f"features must be a list of names, such as ['labelled', 'value'], not {shown(features)}")
+    chosen = [check_name("feature", name, FEATURES) for name in features]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise OptionError(f"features must be different names, and at least one; got {shown(chosen)}")
+    return tuple(name for name in FEATURES if name in chosen)
+
+
+GROUPS = (DataOptions, LearnerOptions, TrainingOptions, EvaluationOptions, EnvironmentOptions)
+G = TypeVar("G", DataOptions, LearnerOptions, TrainingOptions, EvaluationOptions, EnvironmentOptions)
 
 
 def names(*groups: type) -> list[str]:

@@ -146,6 +146,9 @@ class ValuedPolicy(Policy, Protocol):
     def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
         """Return action values (0 where none are learned) and action probabilities, both [batch, actions]."""
 
+    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+        """Return state values [batch], 0 where none are learned."""
+
 
 @dataclass(frozen=True)
 class UniformPolicy:
@@ -161,12 +164,18 @@ class UniformPolicy:
         """Return zeros, since nothing was learned, and equal probabilities."""
         return np.zeros((len(states), self.n_actions)), self.probabilities(states)
 
+    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+        """Return zeros [batch], since nothing was learned."""
+        return np.zeros(len(states))
+
 
 @dataclass(frozen=True, eq=False)
 class GreedyPolicy:
     """Takes the action with the highest value; the value is the minimum over several networks."""
 
     networks: tuple[Layers, ...]
+    value: Layers | None = None
+    """The network of state values, if there is one."""
 
     def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
         """Return action probabilities [batch, actions]; ties are split uniformly."""
@@ -177,6 +186,12 @@ class GreedyPolicy:
         values: FloatArray = np.min([outputs(layers, observations) for layers in self.networks], axis=0)
         values = values.astype(np.float64)
         return values, greedy(values)
+
+    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+        """Return state values [batch]: those of the value network, else the largest action values."""
+        if self.value is None:
+            return np.asarray(self.values_and_probabilities(states, observations)[0].max(axis=1))
+        return outputs(self.value, observations)[:, 0].astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +213,10 @@ class CloningPolicy:
         """Return zeros, since cloning learns no values, and action probabilities."""
         found = self.probabilities(states, observations)
         return np.zeros_like(found), found
+
+    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+        """Return zeros [batch], since cloning learns no values."""
+        return np.zeros(len(states))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +244,10 @@ class LabelledPolicy:
         return np.where(labelled, values, 0.0), np.where(
             labelled, found, self.otherwise.probabilities(states, observations)
         )
+
+    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+        """Return the values [batch] of labelled states, 0 elsewhere."""
+        return np.where(self._labelled(states), self.valued.state_values(states, observations), 0.0)
 
     def _labelled(self, states: IntArray) -> BoolArray:
         labelled: BoolArray = (states >= 0) & self.labels[states]

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from selectenv.checks import as_array, check_instance, check_int
+from selectenv.checks import as_array, as_ints, check_instance, check_int, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.layout import Layout, square_layout
 from selectenv.errors import LabelError, NoEvaluatorError, OptionError
@@ -18,6 +18,19 @@ from selectenv.learners.base import FitResult, as_learner
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 CACHE_SIZE = 4096
+MASK_BYTES = 1 << 26
+"""Memory of label sets that are made at once."""
+
+
+class LearningCurve(NamedTuple):
+    """Returns of the policies that a learner passes through; their mean is the performance."""
+
+    updates: IntArray
+    """[evaluations] number of updates after which each policy was learned; a single 0 if the learner makes none."""
+    returns: FloatArray
+    """[runs, evaluations]"""
+
+
 Labels = Iterable[int] | BoolArray | IntArray
 
 
@@ -58,7 +71,8 @@ class SelectionProblem:
         if self.oracle and not dataset.has_rewards:
             raise OptionError(f"the learner knows {self.oracle}, and these data have no rewards to know it from")
         self._cache: OrderedDict[bytes, float] = OrderedDict()
-        self._last: tuple[bytes, FitResult] | None = None
+        self._curves: OrderedDict[bytes, LearningCurve] = OrderedDict()
+        self._last: list[tuple[bytes, FitResult]] = []
 
     def __repr__(self) -> str:
         """Return one line: the data, the learner and whether there is an evaluator."""
@@ -90,12 +104,12 @@ class SelectionProblem:
         return self.dataset.numbers(ids)
 
     def with_calls(self, calls: Calls | None = None) -> "SelectionProblem":
-        """Return the same problem with call counts and a lock of its own; the cache is shared."""
+        """Return the same problem with call counts and a lock of its own; what is cached is shared."""
         if calls is not None:
             check_instance("calls", calls, Calls)
         evaluator = Evaluator(self.evaluator.engine, self.evaluator.discount, calls, locked=self.evaluator.locked)
         other = SelectionProblem(self.dataset, self.learner, evaluator, self.layout, budget_states=self.budget_states)
-        other._cache = self._cache
+        other._cache, other._curves, other._last = self._cache, self._curves, self._last
         return other
 
     def mask(self, labels: Labels) -> BoolArray:
@@ -141,12 +155,39 @@ class SelectionProblem:
         self.evaluator.count(asked=1, computed=self._missing(mask))
         return self._value(mask)
 
+    def learning_curve(self, labels: Labels) -> LearningCurve:
+        """Return the returns behind the performance of the labels, one by one; counts as one evaluator call.
+
+        With ``evaluations=10``, the last column is the return of the last weights, and the mean is the performance.
+        """
+        self._require_performance()
+        mask = self.mask(labels) & self.dataset.labelable
+        self.evaluator.count(asked=1, computed=0 if _key(mask) in self._curves else 1)
+        return self._curve(mask)
+
     def disclose(self, labels: Labels) -> float:
         """Return the performance that an environment pays as a reward; counts as disclosed, not as asked for."""
         self._require_performance()
         mask = self.mask(labels) & self.dataset.labelable
         self.evaluator.count(disclosed=1, computed=self._missing(mask))
         return self._value(mask)
+
+    def record(self, labels: BoolArray, value: float, *, scored: bool) -> None:
+        """Count and cache a performance that an environment computed itself; see `disclose` and `score`.
+
+        Args:
+            labels: [n] the labelled states, which all occur in the data.
+            value: their performance.
+            scored: whether it is the score of a judged episode, which is no cost.
+        """
+        key = _key(labels)
+        calls = self.evaluator.counts
+        if scored:
+            calls.uncounted += 1
+        else:
+            calls.disclosed += 1
+            calls.computed += key not in self._cache
+        self._keep(key, value)
 
     def performance_many(self, masks: BoolArray) -> FloatArray:
         """Return the performance of many label sets in one compiled, parallel pass; counts one call per set.
@@ -165,19 +206,62 @@ class SelectionProblem:
         ):
             got = f"{masks.dtype}{masks.shape}" if isinstance(masks, np.ndarray) else type(masks).__name__
             raise LabelError(f"masks must be a boolean array of shape (sets, {self.n_states}), not {got}")
-        engine = self._require_performance()
-        size = self.learner.chunk_size(self.dataset)
-        if size == 1:
+        self._require_performance()
+        if self.learner.chunk_size(self.dataset) == 1:
             return self._performance_one_by_one(masks & self.dataset.labelable)
-        self.evaluator.count(asked=len(masks), computed=len(masks))
-        out = np.empty(len(masks))
-        labelable, rewards = self.dataset.labelable, self.dataset.all_rewards
+        return self._performances(len(masks), lambda first, last: masks[first:last])
+
+    @property
+    def warm_starts(self) -> bool:
+        """Whether `performance_with` is faster than `performance_many`: in large worlds, with tables solved exactly."""
+        starts = getattr(self.learner, "warm_starts", None)
+        return starts is not None and bool(starts(self.dataset))
+
+    def performance_with(self, labels: Labels, candidates: IntArray) -> FloatArray:
+        """Return the performance of label sets that add one state to the same labels; counts one call per set.
+
+        In large worlds, learning starts from the solution for ``labels``; the returns are those of `performance_many`,
+        up to rounding errors.
+
+        Args:
+            labels: state numbers or a boolean mask [n].
+            candidates: [sets] numbers of the states to add, one to each set.
+
+        Returns:
+            [sets] performances.
+        """
+        mask, n = self.mask(labels), self.n_states
+        states = as_ints("candidates", candidates)
+        if states.ndim != 1 or (states.size and (states.min() < 0 or states.max() >= n)):
+            raise LabelError(f"candidates must be a list of state numbers in 0..{n - 1}, not {shown(candidates)}")
+
+        def masks(first: int, last: int) -> BoolArray:
+            sets = np.repeat(mask[None], last - first, axis=0)
+            sets[np.arange(last - first), states[first:last]] = True
+            return sets
+
+        if self.warm_starts:
+            return self._performances(len(states), masks, mask)
+        step = max(1, MASK_BYTES // n)
+        parts = [self.performance_many(masks(i, min(i + step, len(states)))) for i in range(0, len(states) or 1, step)]
+        return np.concatenate(parts)
+
+    def _performances(
+        self, count: int, masks: Callable[[int, int], BoolArray], similar: BoolArray | None = None
+    ) -> FloatArray:
+        """Return the performance of ``count`` label sets; learning starts from the solution for ``similar`` [n]."""
+        engine, learner = self._require_performance(), cast(Any, self.learner)
+        self.evaluator.count(asked=count, computed=count)
+        out = np.empty(count)
+        data, labelable, rewards = self.dataset, self.dataset.labelable, self.dataset.all_rewards
+        start = () if similar is None else (learner.warm_start(data, rewards, similar & labelable),)
 
         def chunk(first: int, last: int) -> None:
-            policies = self.learner.fit_many(self.dataset, rewards, masks[first:last] & labelable)
+            policies = learner.fit_many(data, rewards, masks(first, last) & labelable, *start)
             out[first:last] = self.evaluator.returns(policies)
 
-        in_chunks(chunk, len(masks), max(size, engine.policies_at_once), parallel=engine.parallel)
+        size = max(learner.chunk_size(data), engine.policies_at_once)
+        in_chunks(chunk, count, size, parallel=engine.parallel)
         return out
 
     def _performance_one_by_one(self, masks: BoolArray) -> FloatArray:
@@ -216,10 +300,12 @@ class SelectionProblem:
 
     def _fit(self, mask: BoolArray) -> FitResult:
         key = _key(mask)
-        last = self._last
-        if last is None or last[0] != key:
-            last = self._last = key, self.learner.fit(self.dataset, self.dataset.all_rewards, mask)
-        return last[1]
+        for known, fit in self._last:
+            if known == key:
+                return fit
+        fit = self.learner.fit(self.dataset, self.dataset.all_rewards, mask)
+        self._last[:] = [(key, fit)]
+        return fit
 
     def _missing(self, mask: BoolArray) -> int:
         """Return 1 if the performance has to be computed, 0 if it is cached."""
@@ -230,11 +316,27 @@ class SelectionProblem:
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
-        value = float(np.mean(self.evaluator.returns(self._fit(mask).batch)))
+        value = float(np.mean(self._curve(mask).returns))
+        self._keep(key, value)
+        return value
+
+    def _keep(self, key: bytes, value: float) -> None:
+        """Put a performance at the end of the cache, and drop the one that was not asked for longest."""
         self._cache[key] = value
+        self._cache.move_to_end(key)
         if len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
-        return value
+
+    def _curve(self, mask: BoolArray) -> LearningCurve:
+        key = _key(mask)
+        curve = self._curves.get(key)
+        if curve is None:
+            fit = self._fit(mask)
+            returns = self.evaluator.returns(fit.batch)
+            curve = self._curves[key] = LearningCurve(fit.updates, returns.reshape(-1, len(fit.updates)))
+            if len(self._curves) > CACHE_SIZE:
+                self._curves.popitem(last=False)
+        return curve
 
 
 def _key(mask: BoolArray) -> bytes:

@@ -18,7 +18,11 @@ def register_all() -> None:
     """Register every world with Gymnasium, including those that other packages provide as entry points."""
     for name in WORLDS:
         _register(name)
-    gym.register(env_id(RANDOM), entry_point="selectenv.factory:make_random_env")
+    gym.register(
+        env_id(RANDOM),
+        entry_point="selectenv.factory:make_random_env",
+        vector_entry_point="selectenv.factory:make_random_vector_env",
+    )
 
 
 def register_world(name: str, defaults: WorldDefaults | None = None) -> Callable[[M], M]:
@@ -42,4 +46,9 @@ def register_world(name: str, defaults: WorldDefaults | None = None) -> Callable
 
 def _register(name: str) -> None:
     if env_id(name) not in gym.registry:
-        gym.register(env_id(name), entry_point="selectenv.factory:make_env", kwargs={"world": name})
+        gym.register(
+            env_id(name),
+            entry_point="selectenv.factory:make_env",
+            vector_entry_point="selectenv.factory:make_vector_env",
+            kwargs={"world": name},
+        )

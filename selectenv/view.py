@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from selectenv.checks import as_ints, as_reals, check_instance, check_int, check_real, shown
+from selectenv.checks import as_ints, as_reals, check_instance, check_int, check_name, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import BudgetError, LabelError
+from selectenv.options import EXPLOITS
 from selectenv.typing import FloatArray, IntArray
 
 
@@ -15,7 +16,16 @@ class SelectionView:
     """
 
     def __init__(
-        self, dataset: OfflineDataset, *, rule: str, gamma: float, budget: int, initial: IntArray, oracle: str = ""
+        self,
+        dataset: OfflineDataset,
+        *,
+        rule: str,
+        gamma: float,
+        budget: int,
+        initial: IntArray,
+        oracle: str = "",
+        exploit: str = "best",
+        labels_per_refit: int = 1,
     ) -> None:
         """Show a dataset without any reward.
 
@@ -26,11 +36,15 @@ class SelectionView:
             budget: number of labels of the episode.
             initial: numbers of the states that were labelled at reset, out of the budget.
             oracle: what the learner knows beyond the rewards that labels reveal, if anything.
+            exploit: how the feature `predecessors` of the observation is computed, "best" or "pooled".
+            labels_per_refit: number of labels between two refits of the learner.
         """
         check_instance("dataset", dataset, OfflineDataset)
         check_instance("rule", rule, str)
         check_real("gamma", gamma, "[0, 1]")
         check_int("budget", budget, 1, error=BudgetError)
+        check_name("value of `exploit`", exploit, EXPLOITS)
+        check_int("labels_per_refit", labels_per_refit)
         if as_ints("initial", initial).ndim != 1:
             raise LabelError(f"initial must be a list of state numbers, not {shown(initial)}")
         self.dataset = dataset.without_rewards
@@ -45,6 +59,10 @@ class SelectionView:
         """Numbers of the states that were labelled at reset."""
         self.oracle = check_instance("oracle", oracle, str)
         """What the learner knows beyond the rewards that labels reveal; empty unless ``impute="dataset-min"``."""
+        self.exploit = exploit
+        """How the feature `predecessors` of the observation is computed: "best" or "pooled"."""
+        self.labels_per_refit = labels_per_refit
+        """Number of labels between two refits of the learner."""
         self._revealed: FloatArray | None = None
         self._pending: list[tuple[IntArray, FloatArray]] = []
 

@@ -31,8 +31,8 @@ from selectenv.domains.tabular.world import TabularWorld
 from selectenv.errors import DatasetError, NoTableWarning, OptionError, OptionTypeError, UnknownNameError, WorldError
 from selectenv.evaluation import EnvironmentReturns, ExactReturns, GameReturns, ReturnEngine, RolloutReturns
 from selectenv.extensions import Registry
-from selectenv.learners.registry import LearnerDefaults
-from selectenv.options import DATASETS, EVALUATORS, LARGEST_SIZE, MIXTURES, DataOptions, EvaluationOptions
+from selectenv.learners.registry import LearnerDefaults, Preset
+from selectenv.options import DATASETS, EVALUATORS, LARGEST_SIZE, MAXIMUM, MIXTURES, DataOptions, EvaluationOptions
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -48,6 +48,8 @@ class WorldDefaults:
     evaluator: str = "exact"
     rollouts: int = 10_000
     """Episodes of the rollout evaluator."""
+    transitions_per_state: int = 0
+    """Tabular worlds: smallest number of transitions per state of data whose size is not given."""
     labels_per_refit: float = 1
     """Labels (int), or share of the states (float), between two refits of the learner."""
     learner: str = "uds"
@@ -59,6 +61,7 @@ class WorldDefaults:
         check_name("mixture", self.mixture, MIXTURES)
         check_name("evaluator", self.evaluator, EVALUATORS)
         check_int("rollouts", self.rollouts, 1, LARGEST_SIZE)
+        check_int("transitions_per_state", self.transitions_per_state, 0, LARGEST_SIZE)
         check_real("labels_per_refit", self.labels_per_refit, "(0, inf)")
         check_instance("learner", self.learner, str)
         check_instance("learning", self.learning, LearnerDefaults)
@@ -88,7 +91,7 @@ class WorldFamily:
 
     collection: tabular_collection.Collect | None
     """World and resolved options -> what to collect; None if data must be given."""
-    size: Callable[[DataOptions], int]
+    size: Callable[[DataOptions, LearnerDefaults], int]
     """Number of transitions to collect."""
     engines: Mapping[str, Engine]
     """The engines by the option `evaluator`; none if performance cannot be computed."""
@@ -116,22 +119,28 @@ def _environment_instead(world: DiscreteEnvWorld, data: OfflineDataset, episodes
     return _environment_engine(world, data, episodes, seed)
 
 
+def _published_size(options: DataOptions, learning: LearnerDefaults) -> int:
+    return tabular_collection.size(options)
+
+
+def _size_at_scale(options: DataOptions, learning: LearnerDefaults) -> int:
+    return minatar_collection.size(options, learning.preset(options.scale).transitions)
+
+
 FAMILIES: dict[str, WorldFamily] = {
     "tabular": WorldFamily(
         tabular_collection.collection,
-        tabular_collection.size,
+        _published_size,
         {
             "exact": _table_engine(lambda world, episodes, seed: ExactReturns(world)),
             "rollout": _table_engine(RolloutReturns),
         },
     ),
     "minatar": WorldFamily(
-        minatar_collection.collection, minatar_collection.size, {"exact": _no_exact_engine, "rollout": GameReturns}
+        minatar_collection.collection, _size_at_scale, {"exact": _no_exact_engine, "rollout": GameReturns}
     ),
-    "environment": WorldFamily(
-        None, tabular_collection.size, {"exact": _environment_instead, "rollout": _environment_engine}
-    ),
-    "none": WorldFamily(None, tabular_collection.size, {}),
+    "environment": WorldFamily(None, _published_size, {"exact": _environment_instead, "rollout": _environment_engine}),
+    "none": WorldFamily(None, _published_size, {}),
 }
 """Families by name; `World.family` is the key."""
 
@@ -157,9 +166,6 @@ def row_of(name: str, make: Any, defaults: WorldDefaults = WorldDefaults()) -> W
 
 
 GAME_DEFAULTS = WorldDefaults(evaluator="rollout", rollouts=50, labels_per_refit=0.02)
-NETWORK = replace(GAME_DEFAULTS, learner="iql")
-"""Games in which nearly every state is visited once: a table learns nothing there."""
-
 TABULAR: dict[str, WorldRow] = {
     name: WorldRow(make, WorldDefaults(share, mixture, learning=LearnerDefaults(passes)))
     for name, make, share, mixture, passes in (
@@ -172,19 +178,29 @@ TABULAR: dict[str, WorldRow] = {
     )
 }
 """The six tabular worlds of the paper."""
+SCALING: dict[str, WorldRow] = {"Sparse": WorldRow(tabular.sparse, WorldDefaults(transitions_per_state=20))}
+"""Worlds of any size, in which the cost of large worlds is measured."""
 GAMES: dict[str, WorldRow] = {
-    name: WorldRow(partial(MinAtarWorld, name), defaults)
-    for name, defaults in (
-        ("Breakout", GAME_DEFAULTS),
-        # Freeway's learning curve is flat after 2,000 updates.
-        ("Freeway", replace(NETWORK, learning=LearnerDefaults(updates=25_000, laptop_updates=3_000))),
-        ("Seaquest", NETWORK),
-        ("Asterix", replace(NETWORK, learning=LearnerDefaults(updates=75_000))),
+    name: WorldRow(
+        partial(MinAtarWorld, name),
+        replace(
+            GAME_DEFAULTS,
+            learner=learner,
+            learning=LearnerDefaults(expectile=expectile, paper=Preset(1_000_000, updates, 3e-4), fast=fast),
+        ),
+    )
+    for name, learner, expectile, updates, fast in (
+        # The learner, the expectile of exact tables, the published number of updates of networks, and transitions,
+        # updates and learning rate of the fast scale. A table learns nothing where nearly every state is visited once.
+        ("Breakout", "uds", 0.7, 125_000, Preset(500_000, 40_000, 1e-3)),
+        ("Freeway", "iql", MAXIMUM, 25_000, Preset(500_000, 10_000, 1e-3)),
+        ("Seaquest", "iql", MAXIMUM, 125_000, Preset(500_000, 40_000, 1e-3)),
+        ("Asterix", "iql", MAXIMUM, 75_000, Preset(500_000, 30_000, 1e-3)),
     )
 }
 """The four MinAtar games of the paper."""
 WORLDS: Registry[WorldRow] = Registry("world", "selectenv.worlds", row_of)
-for _name, _row in {**TABULAR, **GAMES}.items():
+for _name, _row in {**TABULAR, **SCALING, **GAMES}.items():
     WORLDS.add(_name, _row)
 
 
@@ -257,9 +273,12 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
         return data if isinstance(data, OfflineDataset) else load(_dataset_path(data))
     if family.collection is None:
         raise DatasetError("data can be collected only from tabular worlds and MinAtar games: pass `dataset=`")
+    size = family.size(options, defaults.learning)
+    if options.dataset_size is None and isinstance(world, TabularWorld):
+        size = max(size, defaults.transitions_per_state * world.n_states)
     resolved = replace(
         options,
-        dataset_size=family.size(options),
+        dataset_size=size,
         expert_share=_expert_share(options, defaults),
         mixture=defaults.mixture if options.mixture is None else options.mixture,
     )

@@ -15,6 +15,7 @@ import pytest
 import agents
 import selectenv
 from experiments.analysis.best_known import best_known, best_return
+from experiments.benchmarks import bench_scaling
 from experiments.cli.listings import STRATEGIES
 from experiments.protocol.budgets import BUDGETS, FEEDBACK
 from experiments.studies import find_studies
@@ -23,6 +24,7 @@ from selectenv.domains.minatar.experts import load_expert
 from selectenv.domains.minatar.games import GAMES, MinAtarWorld
 from selectenv.domains.tabular.random_worlds import LARGEST, SMALLEST
 from selectenv.learners import LEARNERS
+from selectenv.worlds import SCALING
 from tests.agreement_counts import HEURISTICS, TRAINED, agree_in_words, agreement, judged, results, told
 from tests.markdown_pages import ROOT, Table, tables, text_of
 from tests.stress import repetitions
@@ -64,16 +66,17 @@ def same_with_error(shown: str, row: dict[str, str], mean_column: str = "ours", 
 def check_environments(table: Table) -> None:
     worlds = [re.fullmatch(r"`RewardSelection-(\w+)-v0`", row[0])[1] for row in table.rows]
     known = [env_id.split("-")[1] for env_id in gym.registry if env_id.startswith("RewardSelection-")]
-    assert worlds == (known if table.page == "README.md" else list(selectenv.TABULAR))
+    tabular = {**selectenv.TABULAR, **SCALING}
+    assert worlds == (known if table.page == "README.md" else list(tabular))
     for world, (_, states, actions, horizon, _, best) in zip(worlds, table.rows, strict=True):
-        if world in selectenv.TABULAR:
+        if world in tabular:
             problem = selectenv.make_problem(world)
-            place = selectenv.TABULAR[world].make()
-            assert (place.n_states, place.n_actions, place.horizon) == (int(states), int(actions), int(horizon))
+            place = tabular[world].make()
+            assert (f"{place.n_states:,}", place.n_actions, place.horizon) == (states, int(actions), int(horizon))
             assert same(best, problem.performance(problem.dataset.labelable))
         elif world in GAMES:
             game = MinAtarWorld(world)
-            assert (game.n_actions, game.horizon) == (int(actions), int(horizon.replace(",", "")))
+            assert (f"{game.n_actions}", f"{game.horizon}".lower()) == (actions, horizon)
             assert best == f"{load_expert(game).card['return']:.1f} (expert)"
             assert states == next(row[3] for row in game_rows() if world in row[0])
         else:
@@ -283,6 +286,12 @@ def check_speed(table: Table) -> None:
     assert {row[0]: float(row[2].removesuffix(" s")) for row in table.rows} == ast.literal_eval(released)
 
 
+def check_scaling(table: Table) -> None:
+    limits = {int(row[0].replace(",", "")): float(row[5].removesuffix(" s")) for row in table.rows if row[5]}
+    assert limits == bench_scaling.LIMITS
+    assert all(int(row[0].replace(",", "")) in bench_scaling.SIZES for row in table.rows)
+
+
 def check_headlines(table: Table) -> None:
     told = {question: result for question, result, _ in table.rows}
     entries = best_known().values()
@@ -324,7 +333,7 @@ def check_headlines(table: Table) -> None:
 
 CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
     ("id", "states", "actions", "horizon", "description", "best return"): check_environments,
-    ("id", "actions", "channels", "states in 200,000 transitions", "expert's return"): check_games,
+    ("id", "actions", "channels", "states in 500,000 transitions", "expert's return"): check_games,
     ("agent", "labels depend on earlier ones", "training", "asks the evaluator", "strategy"): check_agents,
     ("key", "meaning"): check_observation,
     ("group", "dataclass", "page"): check_options,
@@ -370,6 +379,15 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
     ): check_full_labels,
     ("game", "labels", "uniform", "visitation", "guided", "guided, published"): check_games_by_budget,
     ("world", "label sets per second", "one call of the released code"): check_speed,
+    (
+        "states",
+        "distinct transitions",
+        "world, expert and data",
+        "performance call",
+        "learned features",
+        "limit of both",
+        "peak memory",
+    ): check_scaling,
     ("question", "result", "details"): check_headlines,
     ("states chosen by", "labels", "return of the policy"): None,  # test_docs_story.py measures it
     ("key", "effect"): None,  # the tests of the page press the keys

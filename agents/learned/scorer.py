@@ -36,13 +36,19 @@ class StateScorer(nn.Module):
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return scores [batch, n] and values [batch] for features [batch, n, features]."""
-        seen = features[:, :, SEEN : SEEN + 1]
-        code = self.encode(features) * seen
-        mean = code.sum(dim=1) / seen.sum(dim=1).clamp(min=1)
-        pool = torch.cat([mean, code.amax(dim=1)], dim=1)
+        code, pool = self.pooled(features)
         beside = pool[:, None, :].expand(-1, features.shape[1], -1)
         scores = self.score(torch.cat([code, beside], dim=2))[:, :, 0]
         return scores, self.judge(pool)[:, 0]
+
+    def pooled(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the code of each state [batch, n, hidden] and of each set of states [batch, 2 hidden]."""
+        seen = features[:, :, SEEN : SEEN + 1]
+        code = self.encode(features)
+        if not bool((seen == 1).all()):  # a product with ones would change nothing, and takes time
+            code = code * seen
+        mean = code.sum(dim=1) / seen.sum(dim=1).clamp(min=1)
+        return code, torch.cat([mean, code.amax(dim=1)], dim=1)
 
 
 def one_thread() -> None:

@@ -77,7 +77,7 @@ def _structure_columns(dataset: OfflineDataset) -> dict[str, FloatArray]:
     return {
         "seen": seen.astype(np.float64),
         "visitation rank": _ranks(visits, seen),
-        "visitation": _logarithm(visits * max(int(seen.sum()), 1)),
+        "visitation": logarithm(visits * max(int(seen.sum()), 1)),
         "nearness to termination": _near(steps_from(backwards, preceded, dataset.termination > 0), n),
         "nearness to start": _near(steps_from(forwards, followed, dataset.start > 0), n),
         "in-degree": np.log1p(np.diff(backwards)) / size,
@@ -121,7 +121,7 @@ def state_features(
         "open": open_states,
         "labelled": labelled,
         "on-policy rank": _ranks(policy, seen),
-        "on-policy visitation": _logarithm(policy * count),
+        "on-policy visitation": logarithm(policy * count),
         "value": value,
         "predecessors": spread / max(float(spread.max()), 1e-12),
         "termination": column("termination"),
@@ -167,6 +167,6 @@ def _ranks(values: FloatArray, among: BoolArray) -> FloatArray:
     return out
 
 
-def _logarithm(relative: FloatArray) -> FloatArray:
+def logarithm(relative: FloatArray) -> FloatArray:
     """Return log10 of ``relative``, divided by 3 and clipped to [-1, 1]."""
     return np.clip(np.log10(np.maximum(relative, 1e-3)) / 3, -1, 1)

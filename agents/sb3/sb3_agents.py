@@ -5,6 +5,7 @@ import json
 import os
 import zipfile
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -121,31 +122,40 @@ class Sb3Agent(SelectorAgent):
         folder = None if tensorboard is None else os.fspath(log_directory("tensorboard", tensorboard))
         if callback is not None:
             _check_callback(callback)
+        run = total, _own_seed(seed, "training"), callback, folder
+        scales = self._scales if self.normalised else None
+        if _can_be_vector(env, self.n_envs):
+            from agents.sb3.feature_vector import FeatureVector
+            from agents.sb3.vec_selection import VecSelection, vector_of
+
+            vector = vector_of(env, self.n_envs)  # type: ignore[arg-type]  # a single environment
+            views = VecSelection(FeatureVector(vector, without=self.without, scales=scales))
+            self._train_in(_monitored(views), lambda: vector.calls, *run)
+            return
         played, made = environments(env, self.n_envs)
         try:
-            self._train_in(played, total, _own_seed(seed, "training"), callback, folder)
+            wrapped = [FeatureWrapper(one, without=self.without, scales=scales) for one in played]
+            self._train_in(_vectorised(wrapped), lambda: [selection_env(one).calls for one in played], *run)
         finally:
             for one in made:
                 one.close()
 
     def _train_in(
         self,
-        played: list[gym.Env[Any, Any]],
+        views: Any,
+        calls: Callable[[], Sequence[Calls]],
         total: int,
         seed: int,
         callback: Any,
         tensorboard: str | None,
     ) -> None:
         """Train for ``total`` steps in these environments, and count the calls that it takes."""
-        counted = [selection_env(one).calls for one in played]
-        before = [replace(calls) for calls in counted]
-        scales = self._scales if self.normalised else None
-        views = [FeatureWrapper(one, without=self.without, scales=scales) for one in played]
-        model = self._new_model(_vectorised(views), seed, tensorboard)
+        before = [replace(one) for one in calls()]
+        model = self._new_model(views, seed, tensorboard)
         model.learn(total, callback=callback)
         self._model, self._scorer = model, self._scorer_of(model)
         self._scorer.eval()
-        spent = (calls - earlier for calls, earlier in zip(counted, before, strict=True))
+        spent = (one - earlier for one, earlier in zip(calls(), before, strict=True))
         self.training_calls = sum(spent, self.training_calls)
 
     def _new_model(self, envs: Any, seed: int, tensorboard: str | os.PathLike[str] | None) -> Any:
@@ -358,9 +368,9 @@ def load_sb3(path: str | os.PathLike[str], make: Any) -> Sb3Agent:
 
 def scorer_from(weights: dict[str, Any], hidden: int, features: int = len(NAMES)) -> Any:
     """Return the state scorer with the weights of an SB3 policy, for so many features per state."""
-    from agents.learned.scorer import StateScorer
+    from agents.sb3.scoring_policies import PooledScorer
 
-    scorer = StateScorer(hidden, features)
+    scorer = PooledScorer(hidden, features)
     marks = ("mlp_extractor.scorer.", "q_net.q_net.scorer.")
     found = {key.removeprefix(mark): value for key, value in weights.items() for mark in marks if key.startswith(mark)}
     scorer.load_state_dict(found)
@@ -388,11 +398,33 @@ def _silence() -> Any:
     return Logger(None, [])
 
 
+def _can_be_vector(env: Envs, count: int) -> bool:
+    """Return whether to train in one vector environment: of several copies of an environment without wrappers."""
+    _require_sb3()
+    from agents.sb3.vec_selection import is_plain
+
+    return isinstance(env, gym.Env) and count > 1 and is_plain(env)
+
+
 def _vectorised(views: list[FeatureWrapper]) -> Any:
+    """Return environments side by side, one after the other."""
+    _require_sb3()
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return _monitored(DummyVecEnv([lambda view=view: view for view in views]))  # type: ignore[misc]
+
+
+def _monitored(views: Any) -> Any:
+    """Return vectorised environments that log the returns of their episodes."""
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    return VecMonitor(views)
+
+
+def _require_sb3() -> None:
     try:
-        from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+        import stable_baselines3  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(
             f"training selectors needs Stable-Baselines3 ({error}): pip install 'selectenv[meta]'"
         ) from error
-    return VecMonitor(DummyVecEnv([lambda view=view: view for view in views]))  # type: ignore[misc]

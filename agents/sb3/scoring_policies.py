@@ -9,6 +9,7 @@ try:
     from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
     from torch import nn
+    from torch.nn import functional
 except ImportError as error:
     raise MissingExtraError(
         f"selectors need Stable-Baselines3 and torch ({error}): pip install 'selectenv[meta]'"
@@ -18,6 +19,21 @@ from agents.learned.scorer import StateScorer
 from agents.learned.state_features import NAMES
 
 
+class PooledScorer(StateScorer):
+    """The state scorer with less arithmetic: what a layer makes of the pool is the same for all states of a set.
+
+    The function is that of `StateScorer`, with the same weights; only the last bits of the results differ.
+    """
+
+    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return scores [batch, n] and values [batch] for features [batch, n, features]."""
+        code, pool = self.pooled(features)
+        first: Any = self.score[0]
+        beside = functional.linear(pool, first.weight[:, self.hidden :], first.bias)
+        inner = functional.linear(code, first.weight[:, : self.hidden]) + beside[:, None, :]
+        return self.score[2](functional.relu(inner))[:, :, 0], self.judge(pool)[:, 0]
+
+
 class _ScorerExtractor(nn.Module):
     """The state scorer in place of SB3's shared layers; its outputs are the logits and the value."""
 
@@ -25,7 +41,7 @@ class _ScorerExtractor(nn.Module):
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.scorer = StateScorer(hidden)
+        self.scorer = PooledScorer(hidden)
 
     def forward(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         scores, value = self.scorer(flat.view(len(flat), -1, len(NAMES)))
@@ -62,7 +78,7 @@ class ScorerPolicy(ScoringMixin, ActorCriticPolicy):  # type: ignore[misc]
 class _ScorerQNetwork(nn.Module):
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.scorer = StateScorer(hidden)
+        self.scorer = PooledScorer(hidden)
 
     def forward(self, flat: torch.Tensor) -> torch.Tensor:
         scores: torch.Tensor = self.scorer(flat.view(len(flat), -1, len(NAMES)))[0]

@@ -8,7 +8,7 @@ from agents.base import Taxonomy
 from agents.registry import register
 from agents.search.search_agent import SearchAgent, SearchResult, SearchTask
 from selectenv.checks import check_int
-from selectenv.typing import BoolArray
+from selectenv.typing import BoolArray, IntArray
 
 
 @register("beam")
@@ -31,18 +31,25 @@ class Beam(SearchAgent):
         """Extend and prune until the budget is spent."""
         beams, returns = task.fixed[None], np.empty(0)
         for _ in range(task.budget):
-            extended = _distinct_extensions(beams, task)
-            returns = task.problem.performance_many(extended)
+            row, added = _distinct_extensions(beams, task.candidates)
+            returns = task.evaluate_added(beams, row, added)
             best = np.argsort(-returns, kind="stable")[: self.width]
-            beams, returns = extended[best], returns[best]
+            beams, returns = beams[row[best]], returns[best]
+            beams[np.arange(len(best)), added[best]] = True
         chosen = np.flatnonzero(beams[0] & ~task.fixed)
         return SearchResult(task.by_visitation(chosen), float(returns[0]))
 
 
-def _distinct_extensions(beams: BoolArray, task: SearchTask) -> BoolArray:
-    """Return every set that adds one candidate to a beam, without duplicates, in order."""
-    row, state = np.nonzero(~beams[:, task.candidates])
-    extended = beams[row].copy()
-    extended[np.arange(len(row)), task.candidates[state]] = True
-    _, first = np.unique(np.packbits(extended, axis=1), axis=0, return_index=True)
-    return extended[np.sort(first)]
+def _distinct_extensions(beams: BoolArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the beam and the added state of every set that adds a candidate to a beam, without duplicates, in order.
+
+    Beams of the same size have a set in common if each of them has exactly one state that the other lacks.
+    """
+    new = ~beams
+    for later in range(1, len(beams)):
+        for earlier in range(later):
+            lacking = np.flatnonzero(beams[earlier] & ~beams[later])
+            if len(lacking) == 1:
+                new[later, lacking] = False
+    row, place = np.nonzero(new[:, candidates])
+    return row, candidates[place]

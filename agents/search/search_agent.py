@@ -63,6 +63,17 @@ class SearchTask:
         """Return the performances [sets] of sets of state numbers [sets, k]."""
         return self.problem.performance_many(self.masks(sets))
 
+    def evaluate_added(self, bases: BoolArray, row: IntArray, added: IntArray) -> FloatArray:
+        """Return the performances [sets] of the label sets ``bases[row]``, each with the state ``added`` [sets]."""
+        if self.problem.warm_starts:
+            returns = np.empty(len(row))
+            for i, base in enumerate(bases):
+                returns[row == i] = self.problem.performance_with(base, added[row == i])
+            return returns
+        masks = bases[row]
+        masks[np.arange(len(row)), added] = True
+        return self.problem.performance_many(masks)
+
     def by_visitation(self, chosen: IntArray) -> IntArray:
         """Return the ranking that starts with ``chosen``, followed by all other candidates, most visited first."""
         rest = np.setdiff1d(self.candidates, chosen)

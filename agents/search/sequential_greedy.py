@@ -26,8 +26,7 @@ class SequentialGreedy(SearchAgent):
         chosen, path = np.empty(0, np.int64), []
         left, returns = task.candidates, np.empty(0)
         for _ in range(task.budget):
-            sets = np.column_stack([np.repeat(chosen[None], len(left), axis=0), left])
-            returns = task.evaluate(sets)
+            returns = task.evaluate_added(task.masks(chosen[None]), np.zeros(len(left), np.int64), left)
             best = int(returns.argmax())
             path.append(float(returns[best]))
             chosen = np.append(chosen, left[best])

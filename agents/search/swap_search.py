@@ -56,13 +56,13 @@ def climb(task: SearchTask, chosen: IntArray, performance: float, limit: float =
     """Make the best swap until none helps, or until the evaluator has been asked ``limit`` times in total."""
     while True:
         outside = np.setdiff1d(task.candidates, chosen)
-        neighbours = np.repeat(chosen[None], len(chosen) * len(outside), axis=0)
-        if len(neighbours) == 0 or task.problem.evaluator.calls + len(neighbours) > limit:
+        place, added = np.repeat(np.arange(len(chosen)), len(outside)), np.tile(outside, len(chosen))
+        if len(place) == 0 or task.problem.evaluator.calls + len(place) > limit:
             return chosen, performance
-        place = np.repeat(np.arange(len(chosen)), len(outside))
-        neighbours[np.arange(len(neighbours)), place] = np.tile(outside, len(chosen))
-        returns = task.evaluate(neighbours)
+        bases = task.masks(np.stack([np.delete(chosen, i) for i in range(len(chosen))]))
+        returns = task.evaluate_added(bases, place, added)
         best = int(returns.argmax())
         if returns[best] <= performance + GAIN:
             return chosen, performance
-        chosen, performance = neighbours[best], float(returns[best])
+        chosen, performance = chosen.copy(), float(returns[best])
+        chosen[place[best]] = added[best]

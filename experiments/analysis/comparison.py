@@ -1,39 +1,27 @@
-"""Rows that compare our results with the published ones: budget sweeps, searches, and MinAtar games."""
+"""Rows that compare our results in tabular worlds with the published ones: budget sweeps and searches."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from experiments.analysis.best_known import best_named, best_return
 from experiments.analysis.row import Row
-from experiments.analysis.rules import HUNDREDTHS, MeanOverSeeds, Rule, SingleRun
+from experiments.analysis.rules import MeanOverSeeds, Rule, SingleRun
 from experiments.analysis.statistics import Summary, standard_error, summarise
-from experiments.analysis.verdicts import (
-    AGREES,
-    DIFFERS,
-    NOT_ENUMERATED,
-    UNEXPLAINED,
-    Verdict,
-    allowed_returns,
-    judge,
-    outcome,
-)
+from experiments.analysis.verdicts import NOT_ENUMERATED, UNEXPLAINED, Verdict, allowed_returns, judge
 from experiments.engine.cell import Record, Result
-from experiments.protocol.budgets import labels_for, percent
-from experiments.protocol.published import PublishedMean, games, heuristics, initial_samples, searches
+from experiments.protocol.budgets import labels_for
+from experiments.protocol.published import PublishedMean, heuristics, initial_samples, searches
 from selectenv.typing import FloatArray
 
 DETERMINISTIC = ("brute-force", "sequential-greedy", "swap-search", "exact")
 """Deterministic searches: one seed is enough."""
-GAME_RETURNS = (0.0, np.inf)
-"""Returns in the MinAtar games are never negative; the largest possible return is not known."""
 MEANS_OF_SEARCHES = ("guided",)
 """Strategies in the tables of searches that are not searches: their scores are the means of the table of heuristics."""
-SEEDS, GAME_SEEDS = 100, 10
-"""Numbers of seeds behind published means over seeds."""
+SEEDS = 100
+"""Number of seeds behind published means over seeds."""
 HEURISTIC_REASONS = {
     "guided": "the configuration behind the published guided columns is not known",
     "guided-on-policy": "the configuration behind the published guided columns is not known",
@@ -51,8 +39,6 @@ NOISY = "the published learner's noise moves the policy in FrozenLake (see solve
 
 BudgetKey = tuple[str, str, str, int]
 """World, variant, strategy, number of labels."""
-GameTable = dict[tuple[str, str], PublishedMean]
-"""Strategy and percentage of labels -> published mean; the percentage is "" where the table prints no share."""
 
 
 def published_heuristics(learner: str) -> dict[BudgetKey, PublishedMean]:
@@ -71,15 +57,6 @@ def published_initial_samples(world: str) -> dict[BudgetKey, PublishedMean]:
     }
 
 
-def published_game(world: str) -> GameTable:
-    """Return the published numbers of a game."""
-    return {
-        (row.strategy, "" if row.feedback is None else percent(row.feedback)): row.score
-        for row in games()
-        if row.world == world
-    }
-
-
 def compare_budgets(results: list[Result], published: Mapping[BudgetKey, PublishedMean] | None = None) -> list[Row]:
     """Compare the mean over seeds at each budget with the published one."""
     returns: dict[BudgetKey, list[float]] = defaultdict(list)
@@ -91,7 +68,7 @@ def compare_budgets(results: list[Result], published: Mapping[BudgetKey, Publish
             returns[result.cell.world, variant, result.cell.strategy, record["labels"]].append(record["return"])
     rows = []
     for (world, variant, strategy, labels), values in returns.items():
-        summary = summarise(np.array(values), _baseline(returns.get((world, variant, "uniform", labels)), strategy))
+        summary = summarise(np.array(values), baseline_of(returns.get((world, variant, "uniform", labels)), strategy))
         gap = best_return(world, learners[variant], labels) - summary.mean
         theirs = (published or {}).get((world, variant, strategy, labels))
         if theirs is None:
@@ -99,7 +76,7 @@ def compare_budgets(results: list[Result], published: Mapping[BudgetKey, Publish
             continue
         reason = MORE_LABELS if (world, labels) == ("Tree", 27) else HEURISTIC_REASONS.get(strategy, UNEXPLAINED)
         rule = MeanOverSeeds(summary, SEEDS, allowed_returns(world))
-        verdict = judge(rule, theirs, _others(published or {}, (world, variant, strategy, labels), 2), reason)
+        verdict = judge(rule, theirs, others_of(published or {}, (world, variant, strategy, labels), 2), reason)
         rows.append(Row(world, labels, strategy, "return", summary, gap, *theirs, verdict, setting=variant))
     return rows
 
@@ -123,7 +100,7 @@ def compare_searches(results: list[Result], table: str) -> list[Row]:
     for (world, strategy, labels), records in found.items():
         for metric, scores in known.items():
             theirs = scores.get((world, strategy, labels))
-            others = _others(scores, (world, strategy, labels), 1)
+            others = others_of(scores, (world, strategy, labels), 1)
             rows.append(_search_row(world, strategy, labels, metric, records, theirs, others, learner))
     return rows
 
@@ -173,66 +150,7 @@ def search_reason(world: str, strategy: str, gap: float) -> str:
     return SEARCH_REASONS.get(strategy, NOISY if world == "FrozenLake" else UNEXPLAINED)
 
 
-def metrics_by_cell(results: list[Result], metric: str) -> dict[tuple[str, str, str], list[float]]:
-    """Return the metric of all seeds by variant, strategy and percentage of labels."""
-    found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for result in results:
-        for record in result.records:
-            if metric in record:
-                found[result.cell.settings["variant"], result.cell.strategy, record["labels"]].append(record[metric])
-    return found
-
-
-def compare_game(
-    results: list[Result],
-    published: Mapping[str, GameTable],
-    *,
-    metric: str = "return",
-    reason: str = UNEXPLAINED,
-    otherwise: Mapping[str, tuple[GameTable, str]] | None = None,
-    others: Callable[[str, str, str], list[PublishedMean]] | None = None,
-) -> list[Row]:
-    """Compare the mean over seeds in one game with the published numbers.
-
-    Args:
-        results: of one game.
-        published: variant -> the published numbers of it.
-        metric: what to compare.
-        reason: why published numbers may differ.
-        otherwise: variant -> other published numbers, and what it means if ours differ from the first and agree with
-            these.
-        others: variant, strategy and percentage of labels -> the published numbers for the control; by default those
-            of the other strategies of the variant.
-    """
-    if not results:
-        return []
-    world = results[0].cell.world
-    found = metrics_by_cell(results, metric)
-    rows = []
-    for (variant, strategy, labels), values in found.items():
-        summary = summarise(np.array(values), _baseline(found.get((variant, "uniform", labels)), strategy))
-        table = published.get(variant, {})
-        theirs = table.get((strategy, labels))
-        if theirs is None:
-            rows.append(Row(world, labels, strategy, metric, summary, None, setting=variant))
-            continue
-        wrong = others(variant, strategy, labels) if others else _others(table, (strategy, labels), 0)
-        rule = game_rule(summary)
-        verdict = judge(rule, theirs, wrong, reason)
-        if verdict.by_rule == DIFFERS and otherwise and variant in otherwise:
-            alternative, meaning = otherwise[variant]
-            if outcome(rule, alternative[strategy, labels]) == AGREES:
-                verdict = replace(verdict, reason=meaning)
-        rows.append(Row(world, labels, strategy, metric, summary, None, *theirs, verdict, setting=variant))
-    return rows
-
-
-def game_rule(ours: Summary) -> MeanOverSeeds:
-    """Return the rule for a published return of a game, which is a mean over seeds with two decimals."""
-    return MeanOverSeeds(ours, GAME_SEEDS, GAME_RETURNS, HUNDREDTHS)
-
-
-def _others(published: Mapping[Any, PublishedMean], key: tuple[Any, ...], place: int) -> list[PublishedMean]:
+def others_of(published: Mapping[Any, PublishedMean], key: tuple[Any, ...], place: int) -> list[PublishedMean]:
     """Return the published numbers whose keys differ from ``key`` only in the strategy, which is at ``place``."""
     rest = key[:place], key[place + 1 :]
     return [
@@ -242,6 +160,6 @@ def _others(published: Mapping[Any, PublishedMean], key: tuple[Any, ...], place:
     ]
 
 
-def _baseline(uniform: list[Any] | None, strategy: str) -> FloatArray | None:
+def baseline_of(uniform: list[Any] | None, strategy: str) -> FloatArray | None:
     """Return the runs of uniform to compare with, None for uniform itself and where there are none."""
     return np.array(uniform) if uniform and strategy != "uniform" else None

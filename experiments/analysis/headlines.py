@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.analysis.game_comparison import LAST_WEIGHTS, number_of_figures
+from experiments.analysis.game_verdicts import NOT_RUN, SAME_SHARE, GameVerdict
 from experiments.analysis.row import Row
-from experiments.analysis.verdicts import AGREES
+from experiments.analysis.verdicts import AGREES, CANNOT_BE_TOLD, DIFFERS
 from experiments.protocol.budgets import WORLDS
 
 GATED = ("uniform", "visitation", "brute-force", "sequential-greedy")
@@ -51,17 +53,29 @@ def discriminating(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row.judged and row.judged.control.discriminates]
 
 
+def with_verdict(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that were judged, and those of published figures of games that were not run.
+
+    The second reading of a network, that of its last weights, is left out: every figure is judged once.
+    """
+    return [row for row in rows if row.metric != LAST_WEIGHTS and (row.judged or isinstance(row.verdict, GameVerdict))]
+
+
+def of_games(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows with verdicts on published figures of games."""
+    return [row for row in rows if isinstance(row.verdict, GameVerdict)]
+
+
 def count_verdicts(rows: Iterable[Row]) -> Counter[str]:
-    """Count the outcomes of the rows that were judged."""
-    return Counter(row.judged.outcome for row in rows if row.judged)
+    """Count the outcomes of the rows with a verdict."""
+    return Counter(row.verdict.outcome for row in with_verdict(rows) if row.verdict)
 
 
-def judged_by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the rows that were judged, strategy by strategy."""
+def by_strategy(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows with a verdict, strategy by strategy."""
     found: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.judged:
-            found.setdefault(row.strategy, []).append(row)
+    for row in with_verdict(rows):
+        found.setdefault(row.strategy, []).append(row)
     return found
 
 
@@ -90,12 +104,12 @@ def winners_sentence(rows: Iterable[Row]) -> str:
 
 
 def agreement_sentence(rows: Iterable[Row]) -> str:
-    """Return two sentences that count agreement: of gated strategies in tabular worlds, and of everything.
+    """Return two sentences that count agreement in tabular worlds: of gated strategies, and of all.
 
     A sentence without a published number to compare with is left out.
     """
-    rows = list(rows)
-    gated = judged_by_strategy(row for row in rows if row.world in WORLDS and row.strategy in GATED)
+    rows = [row for row in rows if row.world in WORLDS]
+    gated = by_strategy(row for row in rows if row.strategy in GATED)
     names = ", ".join(sorted(gated, key=GATED.index))
     parts = {names: [row for some in gated.values() for row in some], "all strategies": rows}
     return " ".join(f"Published numbers of {of}: {_told(some)}." for of, some in parts.items() if agreement(some).cells)
@@ -111,6 +125,33 @@ def _told(rows: list[Row]) -> str:
     )
 
 
+def games_sentence(rows: Iterable[Row]) -> str:
+    """Return how many published figures of games agree in level or in share; "" if none was run."""
+    rows = of_games(rows)
+    counted = [row for row in rows if isinstance(row.verdict, GameVerdict) and row.verdict.counted]
+    found = count_verdicts(counted)
+    run = found.total() - found[NOT_RUN]
+    if not run:
+        return ""
+    told, figures = agreement(counted), {_figure(row) for row in counted}
+    last = [row.verdict for row in rows if row.metric == LAST_WEIGHTS and row.verdict and _figure(row) in figures]
+    agreeing = sum(verdict.outcome in (AGREES, SAME_SHARE) for verdict in last)
+    return (
+        f"Of the {number_of_figures()} published figures of MinAtar, {run} were run, and of these {found[AGREES]} "
+        f"agree in level, {found[SAME_SHARE]} more in their share of the return with full labels (together "
+        f"{found[AGREES] + found[SAME_SHARE]} of {run}); differ: {found[DIFFERS]}, cannot be told: "
+        f"{found[CANNOT_BE_TOLD]}. Figures of other strategies or data agree in level in {told.swapped_agree:,} of "
+        f"{told.swapped_cells:,} cases."
+        + f" With the last weights of each run, as published, {agreeing} of {len(last)} agree."
+        * bool(last)
+    )
+
+
+def _figure(row: Row) -> tuple[object, ...]:
+    """Return what tells the published figure of a row from others."""
+    return row.world, row.setting, row.strategy, row.labels
+
+
 def proof_sentence(entries: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a sentence about how many of the best label sets known are proved optimal."""
     proved = sum(entry["certified"] for entry in entries.values())
@@ -119,12 +160,12 @@ def proof_sentence(entries: Mapping[str, Mapping[str, Any]]) -> str:
 
 def verdict_sentence(rows: Iterable[Row]) -> str:
     """Return the counts of a study's verdicts, and the agreement by the rule alone with its control."""
-    rows = list(rows)
+    rows = with_verdict(rows)
     counts = count_verdicts(rows)
     if not counts:
         return "No published numbers to compare with"
     listed = ", ".join(f"{outcome}: {count}" for outcome, count in counts.items())
-    return f"{listed}; by the rule alone {agreement(rows)}"
+    return f"{listed}; {'in level' if of_games(rows) else 'by the rule alone'} {agreement(rows)}"
 
 
 def listed_means(means: Mapping[str, float]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from experiments.analysis.best_known import best_known
 from experiments.analysis.coverage import run_commands
 from experiments.analysis.gathering import StudyResults, gather
-from experiments.analysis.headlines import agreement_sentence, proof_sentence, winners_sentence
+from experiments.analysis.headlines import agreement_sentence, games_sentence, proof_sentence, winners_sentence
 from experiments.analysis.report_page import render
 from experiments.analysis.row import Row
 from experiments.analysis.row_text import CSV_COLUMNS, csv_cells
@@ -65,7 +65,8 @@ def write_csv(found: Iterable[StudyResults], path: Path) -> None:
 def sentences(found: Iterable[StudyResults]) -> list[str]:
     """Return the findings, one sentence each, for the top of the report."""
     found = list(found)
-    lines = [agreement_sentence(row for _, _, rows in found for row in rows), proof_sentence(best_known())]
+    every = [row for _, _, rows in found for row in rows]
+    lines = [agreement_sentence(every), games_sentence(every), proof_sentence(best_known())]
     for study, _, rows in found:
         own = [winners_sentence(rows)] if study.name.startswith("heuristics") else []
         own += [finding for finding in study.findings(rows) if not NOT_RUN.search(finding)]

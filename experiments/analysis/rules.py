@@ -52,15 +52,15 @@ class MeanOverSeeds:
 
     def slack(self, published: PublishedMean) -> float:
         """Return a multiple of the published error."""
-        theirs, _ = self._errors(published.stderr)
+        theirs, _ = self.errors(published.stderr)
         return MEAN_LIMIT * theirs.size + self.rounding
 
     def agrees(self, published: PublishedMean) -> bool:
         """Return whether the difference of the means is not significant."""
-        error = combined(*self._errors(published.stderr))
+        error = combined(*self.errors(published.stderr))
         return p_value(published.mean, self.rounding, np.array([self.ours.mean]), error) >= LEVEL
 
-    def _errors(self, printed: float | None) -> tuple[StandardError, StandardError]:
+    def errors(self, printed: float | None) -> tuple[StandardError, StandardError]:
         """Return the standard errors of the published mean and of ours; they are 0 if neither side has one."""
         runs, seeds = self.ours.runs, self.published_seeds
         mine = StandardError(self.ours.stderr, runs - 1) if runs > 1 else None

@@ -1,4 +1,4 @@
-"""The benchmark: speed of label sets, steps, searches, games, networks, selectors, logs and studies.
+"""The benchmark: speed of label sets, steps, searches, large worlds, games, networks, selectors, logs and studies.
 
 All numbers come from one run, so that their ratios hold however busy the machine is.
 """
@@ -22,7 +22,9 @@ def add_to(add: AddCommand) -> None:
             "bench --networks": "only the training of networks",
         },
     )
-    command.add_argument("--quick", action="store_true", help="leave out searches, games, networks and studies")
+    command.add_argument(
+        "--quick", action="store_true", help="leave out searches, large worlds, games, networks and studies"
+    )
     for name, meaning in PARTS.items():
         command.add_argument(f"--{name}", action="store_true", help=f"only {meaning}")
     command.add_argument("--all-studies", action="store_true", help="time all short studies too (about 40 minutes)")
@@ -56,6 +58,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 PARTS = {
+    "scaling": "worlds of up to 100,000 states",
     "minatar": "the MinAtar worlds",
     "networks": "the training of networks",
     "selectors": "learned selectors and their training",
@@ -71,6 +74,10 @@ def _part(name: str) -> Callable[[], None]:
         from experiments.benchmarks.bench_minatar import bench_minatar
 
         return bench_minatar
+    if name == "scaling":
+        from experiments.benchmarks.bench_scaling import bench_scaling
+
+        return bench_scaling
     if name == "networks":
         from experiments.benchmarks.bench_networks import bench_networks
 

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 
 
-def best_of(times: int, work: Callable[[], object]) -> float:
-    """Return the seconds of the fastest of several calls."""
+def best_of(times: int, work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the seconds of the fastest of several calls; `time.process_time` as the clock measures CPU time."""
     found = []
     for _ in range(times):
-        began = time.perf_counter()
+        began = clock()
         work()
-        found.append(time.perf_counter() - began)
+        found.append(clock() - began)
     return min(found)
 
 

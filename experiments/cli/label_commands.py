@@ -332,9 +332,8 @@ def _say_next(session: LabellingSession, file: Path) -> None:
     """Say how far the session is and what to do next."""
     status = session.status()
     if session.reward_range is not None:
-        print(
-            f"in the model of the data, the policy earns at most {session.bounds().regret:.4g} less than the best one"
-        )
+        regret = f"{session.bounds().regret:.4g}"
+        print(f"in the model of the data, the policy so far earns at most {regret} less than the best one")
     if status.done:
         print(f"the budget is spent; next: `selectenv label export {file}` writes labels and policy")
     elif status.asked == status.budget and status.handed_out == status.left:

@@ -3,12 +3,14 @@
 import argparse
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from experiments.analysis import report
-from experiments.analysis.headlines import agreement, count_verdicts, judged_by_strategy
+from experiments.analysis.game_verdicts import NOT_RUN, SAME_SHARE
+from experiments.analysis.headlines import agreement, by_strategy, count_verdicts, of_games, with_verdict
 from experiments.analysis.row import Row
 from experiments.analysis.tensorboard_log import TensorBoardLog
 from experiments.analysis.verdicts import AGREES, CANNOT_BE_TOLD, DIFFERS, IMPOSSIBLE
@@ -101,7 +103,9 @@ def _add_cell_options(command: argparse.ArgumentParser, study_help: str) -> None
     command.add_argument("study", help=study_help)
     command.add_argument("--seeds", type=int, help="number of seeds of random strategies (default: the study's own)")
     command.add_argument("--solver", default="exact", help="exact (default), or sampled: the published learner")
-    command.add_argument("--scale", help="MinAtar: only this scale, laptop or paper (networks default to laptop)")
+    command.add_argument(
+        "--scale", help="MinAtar: only this scale, fast or paper (minatar-heuristics defaults to fast)"
+    )
     _add_only_option(command)
     _add_results_option(command)
 
@@ -133,7 +137,7 @@ def _cells(study: Study, options: argparse.Namespace) -> list[Cell]:
         cells = chosen_cells(cells, options.only, must_have=options.study != "all")
     scales = study.scales if options.scale is None else (check_name("scale", options.scale, SCALES),)
     if scales is not None:
-        cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "laptop") in scales]
+        cells = [cell for cell in cells if cell.settings.get("problem", {}).get("scale", "fast") in scales]
     return cells
 
 
@@ -201,10 +205,13 @@ def _report(options: argparse.Namespace) -> None:
     if not rows:
         of = f" of {options.only}" if options.only else ""
         raise OptionError(f"there are no results{of} in {options.results}: run `selectenv run` first, see its --help")
-    counted = [(name, *_counts(of_study)) for name, of_study in rows.items() if agreement(of_study).cells]
-    if counted:
-        print(table(("study", *COUNTED), counted) + "\n")
-    if others := [name for name, of_study in rows.items() if not agreement(of_study).cells]:
+    for games in (False, True):
+        counted = {
+            name: found for name, found in rows.items() if with_verdict(found) and bool(of_games(found)) == games
+        }
+        if counted:
+            print(_count_table("study", counted) + "\n")
+    if others := [name for name, of_study in rows.items() if not with_verdict(of_study)]:
         print(textwrap.fill(f"without published numbers: {', '.join(others)}", WIDTH, break_on_hyphens=False) + "\n")
     print(f"report: {options.out}")
 
@@ -244,15 +251,21 @@ def _shown(row: Row) -> tuple[str, ...]:
 
 def verdict_counts(rows: list[Row]) -> str:
     """Return how many published numbers agree with ours, one line per strategy; nothing without published numbers."""
-    lines = [(name, *_counts(found)) for name, found in judged_by_strategy(rows).items()]
-    return table(("strategy", *COUNTED), lines) if lines else ""
+    found = by_strategy(rows)
+    return _count_table("strategy", found) if found else ""
 
 
-COUNTED = (AGREES, DIFFERS, IMPOSSIBLE, CANNOT_BE_TOLD, "agrees by the rule", "swapped")
+TABULAR_OUTCOMES = (AGREES, DIFFERS, IMPOSSIBLE, CANNOT_BE_TOLD)
+GAME_OUTCOMES = (AGREES, SAME_SHARE, DIFFERS, CANNOT_BE_TOLD, NOT_RUN)
 
 
-def _counts(rows: list[Row]) -> tuple[object, ...]:
-    """Return the verdicts, and the agreement by the rule alone beside that with strategies swapped."""
-    verdicts, found = count_verdicts(rows), agreement(rows)
-    by_rule = (f"{found.agree} of {found.cells}", f"{found.swapped_agree} of {found.swapped_cells}")
-    return (*(verdicts[name] for name in COUNTED[:4]), *by_rule)
+def _count_table(title: str, groups: Mapping[str, list[Row]]) -> str:
+    """Return the verdicts of groups of rows, with the agreement by the rule alone and that with strategies swapped."""
+    games = any(of_games(rows) for rows in groups.values())
+    outcomes = GAME_OUTCOMES if games else TABULAR_OUTCOMES
+    lines = []
+    for name, rows in groups.items():
+        verdicts, found = count_verdicts(rows), agreement(with_verdict(rows))
+        by_rule = (f"{found.agree} of {found.cells}", f"{found.swapped_agree} of {found.swapped_cells}")
+        lines.append((name, *(verdicts[outcome] for outcome in outcomes), *by_rule[games:]))
+    return table((title, *outcomes, *("agrees by the rule", "swapped")[games:]), lines)

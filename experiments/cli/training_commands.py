@@ -11,6 +11,8 @@ from selectenv.checks import check_int, check_name
 from selectenv.domains.minatar.games import GAMES
 from selectenv.errors import OptionError
 
+RECIPES = ("example-dqn", "tabular")
+
 
 def add_to(add: AddCommand) -> None:
     """Add the commands to the command line."""
@@ -26,18 +28,22 @@ def _add_train_expert(add: AddCommand) -> None:
         _train_expert,
         "train the expert of a MinAtar game; repeat the command to resume",
         {
-            "train-expert Breakout": "train a DQN as the shipped one was trained (hours)",
-            "train-expert Breakout --tabular": "solve a table of the visited states exactly",
+            "train-expert Breakout": "train MinAtar's example DQN for 5,000,000 frames, as the shipped experts were",
+            "train-expert Breakout --seed 1 --steps 1000000": "choose the seed and the number of frames",
+            "train-expert Breakout --recipe tabular": "solve a table of the visited states exactly",
         },
     )
     command.add_argument("game", help=", ".join(GAMES))
     command.add_argument(
-        "--steps", type=int, help="training steps in total (default: 3,000,000; with --tabular 2,000,000)"
+        "--recipe",
+        choices=RECIPES,
+        default=RECIPES[0],
+        help="example-dqn: the published one, a network (20 to 60 minutes); tabular: a table (Breakout, a minute)",
+    )
+    command.add_argument(
+        "--steps", type=int, help="training steps in total (default: 5,000,000; with the recipe tabular 2,000,000)"
     )
     command.add_argument("--seed", type=int, default=0, help="seed of the training run (default: 0)")
-    command.add_argument(
-        "--tabular", action="store_true", help="solve a table exactly instead of training a network (Breakout)"
-    )
     command.add_argument(
         "--out", type=Path, default=Path("out/experts"), help="directory to write to (default: out/experts)"
     )
@@ -108,22 +114,26 @@ def _add_tune_selector(add: AddCommand) -> None:
 
 def _train_expert(options: argparse.Namespace) -> None:
     game, seed = check_name("game", options.game, GAMES), check_int("--seed", options.seed, 0)
-    folder = options.out / game.lower()
-    if options.tabular:
+    folder = options.out / f"{game.lower()}-{seed}"
+    if options.recipe == "tabular":
         from experiments.training.table_expert import ROUND_SIZE, ROUNDS, train_tabular_expert
 
         steps = ROUNDS * ROUND_SIZE if options.steps is None else check_int("--steps", options.steps)
         path = folder / f"{game.lower()}-tabular.npz"
         size = min(ROUND_SIZE, steps)
         if steps % size:
-            raise OptionError(f"--steps with --tabular must be a multiple of {ROUND_SIZE:,}, or less, not {steps:,}")
+            raise OptionError(
+                f"--steps of the recipe tabular must be a multiple of {ROUND_SIZE:,}, or less, not {steps:,}"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         card = train_tabular_expert(game, path, rounds=steps // size, size=size, seed=seed)
     else:
-        from experiments.training.dqn_expert import STEPS, train_expert
+        from experiments.training.example_dqn import DqnSettings, finish_expert, train_example_dqn
 
+        settings = DqnSettings() if options.steps is None else DqnSettings(frames=check_int("--steps", options.steps))
+        run = train_example_dqn(game, folder, seed=seed, settings=settings)
         path = folder / f"{game.lower()}.npz"
-        card = train_expert(game, STEPS if options.steps is None else options.steps, folder, seed=seed)
+        card = finish_expert(run, path)
     print(f"{game}: return {card['return']:.2f} +- {card['return_error']:.2f} over {card['episodes']} episodes; {path}")
 
 

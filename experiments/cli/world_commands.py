@@ -15,7 +15,7 @@ from experiments.cli.tables import WIDTH, table
 from experiments.engine.own_cells import budgets_of, is_own_world
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import WORLDS
-from experiments.training.expert_cards import cards_table, curves
+from experiments.training.expert_cards import cards_table, curves, mixtures_table
 from selectenv.checks import check_name
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import OptionError
@@ -145,6 +145,8 @@ def _own_entries(options: argparse.Namespace, learners: tuple[str, ...]) -> Entr
 
 def _experts(options: argparse.Namespace) -> None:
     print(cards_table())
+    print("\nunique states (reward) of 1,000,000 transitions, by the share of random actions:\n")
+    print(mixtures_table())
     path = options.out / "experts.png"
     curves(path)
     print(f"\nfigure: {path}")

@@ -22,7 +22,7 @@ OF_ONE_STRATEGY = ("agent", "search", "weights", "steps")
 
 
 def is_own_world(name: str) -> bool:
-    """Return whether a name stands for a world that does not come with this package."""
+    """Return whether a name stands for a world that is not among the published ones."""
     return is_reference(name) or (name in list(selectenv.WORLDS) and name not in {**selectenv.TABULAR, **GAMES})
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import agents
-from experiments.analysis.comparison import metrics_by_cell
 from experiments.analysis.figures import new_figure
+from experiments.analysis.game_comparison import metrics_by_cell
 from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
@@ -28,9 +28,12 @@ from selectenv.rendering import frames
 from selectenv.worlds import GAME_DEFAULTS
 
 SHARES = (0.15, 0.30, 0.45, 0.60, 0.75, 0.90)
-SCALES = {scale: {"problem": {"scale": scale}} for scale in ("laptop", "paper")}
-DATA = {**SCALES, "paper, tabular expert": {"problem": {"scale": "paper", "expert": "tabular"}}}
+TABLE: Mapping[str, Any] = {"scale": "paper", "expectile": 0.7}
+"""Options of a problem in Breakout whose learner is a table: the published data, and the expectile of the network."""
+DATA = {"paper": {"problem": {**TABLE}}, "paper, tabular expert": {"problem": {**TABLE, "expert": "tabular"}}}
 """Variants of the data that strategies are compared on."""
+TABLE_REASON = "the published learner is a network"
+"""Why returns of a table may differ from published ones."""
 HEURISTICS = (
     "uniform",
     "visitation",
@@ -72,11 +75,17 @@ def game_cells(
 def expert_mark(world: str, options: Mapping[str, Any] | None = None) -> str:
     """Return a hash of the expert that collected a variant's data, so that another expert gives other cells."""
     name = (options or {}).get("problem", {}).get("expert", "published")
-    return _mark(FOLDER / SHIPPED[name].format(game=world.lower()))
+    return file_mark(expert_file(world, name))
+
+
+def expert_file(world: str, expert: str = "published") -> Path:
+    """Return the file of a shipped expert, which need not exist in every game."""
+    return FOLDER / SHIPPED[expert].format(game=world.lower())
 
 
 @cache
-def _mark(path: Path) -> str:
+def file_mark(path: Path) -> str:
+    """Return a hash of the content of a file."""
     return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from experiments.analysis.figures import new_figure, save
 from experiments.cli.tables import table
+from experiments.protocol.published import unique_states
+from experiments.training.expert_returns import RANDOM_SHARES
 from selectenv.domains.minatar.experts import FOLDER, SHIPPED
 from selectenv.domains.minatar.games import GAMES
 from selectenv.io.weights import load_weights
@@ -37,16 +39,35 @@ def cards_table() -> str:
     return table(("game", "expert", "return", "+-", "episodes", "steps", "made by"), rows)
 
 
+def mixtures_table() -> str:
+    """Return a table of the data that mixtures of each expert collect, with the published numbers for Breakout."""
+    published = unique_states()
+    totals = {0.5: "69,700"}
+    rows = [
+        (
+            "Breakout",
+            "as in the paper",
+            *(f"{published[share]:,} ({totals.get(share, '?')})" for share in RANDOM_SHARES),
+        )
+    ]
+    rows += [
+        (game, name, *(f"{int(states):,} ({reward:,.0f})" for _, states, reward in card["mixtures"]))
+        for (game, name), card in shipped_cards().items()
+        if "mixtures" in card
+    ]
+    return table(("game", "expert", *(f"{share:g}" for share in RANDOM_SHARES)), rows)
+
+
 def curves(path: Path) -> None:
-    """Draw return against training steps, one panel per game; curves of tabular experts include exploration."""
+    """Draw return against training steps, one panel per game; the curves include exploration."""
     cards = shipped_cards()
     figure = new_figure(3.2 * len(GAMES), 2.8)
     for i, game in enumerate(GAMES):
         axes = figure.add_subplot(1, len(GAMES), i + 1)
         for (owner, name), card in cards.items():
             if owner == game:
-                steps, mean, error = zip(*card["curve"], strict=True)
-                axes.errorbar([s / 1e6 for s in steps], mean, error, label=name, linewidth=1, elinewidth=0.5)
+                steps, mean = [point[0] / 1e6 for point in card["curve"]], [point[1] for point in card["curve"]]
+                axes.plot(steps, mean, label=name, linewidth=1)
                 axes.axhline(card["return"], linestyle=":", linewidth=1, color=axes.lines[-1].get_color())
         axes.set(title=game, xlabel="million steps", ylabel="return" if i == 0 else "")
         axes.grid(alpha=0.3)

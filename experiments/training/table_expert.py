@@ -85,13 +85,14 @@ def train_tabular_expert(
         data = more if data is None else merge(data, more)
         fitted = make_learner(unseen="exclude").fit(data, data.all_rewards)
         table: dict[str, Any] = {"ids": data.ids, "action": fitted.table.argmax(axis=1).astype(np.uint8)}
-        expert = TableExpert(table, {}, world)
+        expert = TableExpert(table, {"actions": world.actions}, world)
         assert more.hidden_reward is not None
         curve.append(((number + 1) * size, float(more.hidden_reward.sum() / more.episode_start.sum()), 0.0))
     assert expert is not None
     card = {
         "game": game,
-        "command": f"selectenv train-expert {game} --tabular --steps {rounds * size} --seed {seed}",
+        "actions": world.actions,
+        "command": f"selectenv train-expert {game} --recipe tabular --steps {rounds * size} --seed {seed}",
         "seed": seed,
         "steps_trained": rounds * size,
         **measured(expert_returns(world, expert, FINAL_EPISODES, seed + FINAL_SEED)),

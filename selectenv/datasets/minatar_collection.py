@@ -15,22 +15,22 @@ from selectenv.domains.minatar.games import Games, MinAtarWorld, Moves, stream_k
 from selectenv.errors import DatasetError, OptionError
 from selectenv.io.resources import require_disk, require_memory
 from selectenv.kernels.network.packed_images import find_rows, pack
-from selectenv.options import MIXTURES, SCALES, DataOptions
+from selectenv.options import MIXTURES, DataOptions
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, Int32Array, IntArray, UintArray
 
 GAMES_AT_ONCE = 128
 
 
-def size(options: DataOptions) -> int:
-    """Return the number of transitions to collect.
+def size(options: DataOptions, usual: int) -> int:
+    """Return the number of transitions to collect; ``usual`` is that of the game at the scale of the options.
 
     Raises:
         OptionError: both a scale and a size are given.
     """
     if options.scale is not None and options.dataset_size is not None:
         raise OptionError("scale sets the dataset_size of MinAtar's data: give only one of them")
-    return SCALES[options.scale or "laptop"] if options.dataset_size is None else options.dataset_size
+    return usual if options.dataset_size is None else options.dataset_size
 
 
 def collection(world: MinAtarWorld, options: DataOptions) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:

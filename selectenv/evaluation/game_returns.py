@@ -8,13 +8,15 @@ import numpy as np
 from selectenv.checks import check_int
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.minatar.games import Games, MinAtarWorld, stream_keys
-from selectenv.errors import DatasetError, UnseenStatesWarning
+from selectenv.errors import DatasetError, LongEpisodeWarning, UnseenStatesWarning
 from selectenv.kernels.network.packed_images import draw_actions
 from selectenv.policies import PolicyBatch
 from selectenv.typing import FloatArray, IntArray
 
 _PLAYING = Lock()
 """Games are played in Python, so two threads at once would only slow each other down; others may learn meanwhile."""
+EPISODE_LIMIT = 100_000
+"""Steps after which the evaluation of an episode stops."""
 POLICY_BYTES = 1 << 26
 """Upper limit on the memory of the policies that are played side by side."""
 
@@ -35,8 +37,13 @@ class GameReturns:
         Raises:
             DatasetError: the data have no images of this game.
         """
-        if dataset.images is None or dataset.images.shape != world.shape or dataset.n_actions != world.n_actions:
+        if dataset.images is None or dataset.images.shape != world.shape:
             raise DatasetError(f"the dataset has no images of {world.name}: collect it from the game")
+        if dataset.n_actions != world.n_actions:
+            raise DatasetError(
+                f"the dataset has {dataset.n_actions} actions and {world.name} with actions={world.actions!r} has "
+                f'{world.n_actions}: its action sets are "all" and "minimal"'
+            )
         self.world, self._ids, self._images = world, dataset.ids, dataset.images
         self._keys = stream_keys(check_int("rollouts", episodes), seed, "evaluation")
         self.policies_at_once = int(np.clip(POLICY_BYTES // (8 * dataset.n_states * dataset.n_actions), 1, 16))
@@ -69,7 +76,7 @@ class GameReturns:
             games.begin(keys)
         total, steps = np.zeros(len(keys)), np.zeros(2, np.int64)
         playing, factor = np.arange(len(keys)), 1.0
-        for step in range(self.world.horizon):
+        for step in range(EPISODE_LIMIT):
             images = games.images[playing]
             states = self._images.find(self._ids, images).astype(np.int64)
             chances = policies.probabilities(playing // episodes, states, images)
@@ -84,4 +91,16 @@ class GameReturns:
             if len(playing) == 0:
                 break
         self._spare.append(games)
+        warn_of_long_episodes(self.world, len(playing))
         return total.reshape(count, episodes), steps
+
+
+def warn_of_long_episodes(world: MinAtarWorld, unfinished: int) -> None:
+    """Issue a `LongEpisodeWarning` if episodes were stopped at the limit."""
+    if unfinished:
+        warnings.warn(
+            f"{unfinished} episodes of {world.name} were stopped after {EPISODE_LIMIT:,} steps: their returns count "
+            "the rewards until then",
+            LongEpisodeWarning,
+            stacklevel=3,
+        )

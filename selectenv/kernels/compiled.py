@@ -39,6 +39,24 @@ def summing_kernel(function: F) -> F:
     return cast(F, compile_(function))
 
 
+def exact_part(function: F) -> F:
+    """Compile ``function`` into every kernel that calls it, with the arithmetic of `kernel`.
+
+    The compiler inlines it before it optimises the caller, so a process that compiles a kernel and one that loads the
+    parts from the cache run the same machine code.
+    """
+    compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
+    return cast(F, compile_(function))
+
+
+def summing_part(function: F) -> F:
+    """Compile ``function`` into every kernel that calls it, with the arithmetic of `summing_kernel`."""
+    compile_ = numba.njit(
+        cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True
+    )
+    return cast(F, compile_(function))
+
+
 class _CompileNotice(event.Listener):
     """Tell the user once per process that kernels are being compiled; loading them from the cache prints nothing."""
 

@@ -10,11 +10,15 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from queue import SimpleQueue
 
 SLICE_COST = 1 << 25
 """Innermost operations per slice: 0.01 to 0.2 seconds, depending on how well the loop is vectorised."""
 
+Job = tuple[Callable[[int, int], None], int, int, "SimpleQueue[BaseException | None]"]
 _pools: dict[int, ThreadPoolExecutor] = {}
+_helpers: list[threading.Thread] = []
+_jobs: "SimpleQueue[Job]" = SimpleQueue()
 _current = threading.local()
 """`_current.stop` is the event that tells this thread of the pool to stop."""
 
@@ -105,5 +109,58 @@ def in_chunks(work: Callable[[int, int], None], items: int, chunk: int, *, paral
             raise failure
 
 
-if hasattr(os, "register_at_fork"):  # a forked child inherits the pool object but not its threads
-    os.register_at_fork(after_in_child=_pools.clear)
+def in_blocks(work: Callable[[int, int], None], items: int, fewest: int, threads: int) -> None:
+    """Call ``work(first, last)`` on one block of 0..items per thread, for work that takes microseconds.
+
+    The calling thread does its share. The others wait at a queue, which costs a tenth of what an executor costs.
+
+    Args:
+        work: a function of the first item and the one after the last.
+        items: number of items.
+        fewest: number of items that a block should have at least.
+        threads: number of threads.
+    """
+    threads = min(threads, items // fewest)
+    if threads <= 1:
+        work(0, items)
+        return
+    size = -(-items // threads)
+    starts = range(0, items, size)
+    while len(_helpers) < threads - 1:
+        _helpers.append(threading.Thread(target=_help, args=(_jobs,), name="selectenv-helper", daemon=True))
+        _helpers[-1].start()
+    results: SimpleQueue[BaseException | None] = SimpleQueue()
+    for first in starts[:-1]:
+        _jobs.put((work, first, first + size, results))
+    try:
+        work(starts[-1], items)
+    finally:
+        failures = [results.get() for _ in starts[:-1]]
+    for failure in failures:
+        if failure is not None:
+            raise failure
+
+
+def _help(jobs: "SimpleQueue[Job]") -> None:
+    """Do jobs for `in_blocks`, one after the other."""
+    while True:
+        work, first, last, results = jobs.get()
+        try:
+            work(first, last)
+        except BaseException as failure:
+            results.put(failure)
+        else:
+            results.put(None)
+        del work, results
+
+
+def _forget_threads() -> None:
+    """Drop what a forked child inherits of the pools: the objects, but not the threads."""
+    global _jobs  # noqa: PLW0603 - jobs that were waiting belong to the parent
+    _pools.clear()
+    _helpers.clear()
+    _jobs = SimpleQueue()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)

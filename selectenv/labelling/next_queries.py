@@ -10,7 +10,7 @@ from selectenv.checks import as_ints
 from selectenv.errors import StrategyError
 from selectenv.labelling.strategy import Strategy
 from selectenv.labelling.told_problem import ToldProblem
-from selectenv.observation import Observation, data_features, learned_features, reward_features
+from selectenv.observation import Observation, data_features, learned_features, reward_features, usual_exploit
 from selectenv.streams import generator
 from selectenv.typing import FloatArray, IntArray
 from selectenv.view import SelectionView
@@ -52,10 +52,16 @@ class NextQueries:
         """
         self.problem, self.strategy, self.budget = problem, strategy, budget
         self._seed, self._refit_every, self._occupancy = seed, labels_per_refit, occupancy
-        self._data_features = data_features(problem)
+        self._data_features, self._exploit = data_features(problem), usual_exploit(problem)
         learner = problem.learner
         self._view = SelectionView(
-            problem.dataset, rule=learner.rule, gamma=learner.gamma, budget=budget, initial=np.empty(0, np.int64)
+            problem.dataset,
+            rule=learner.rule,
+            gamma=learner.gamma,
+            budget=budget,
+            initial=np.empty(0, np.int64),
+            exploit=self._exploit,
+            labels_per_refit=labels_per_refit,
         )
         strategy.begin(self._view)
 
@@ -105,7 +111,7 @@ class NextQueries:
         labelled_at[chosen] = np.arange(1, len(chosen) + 1)
         fitted = np.zeros(problem.n_states, bool)
         fitted[chosen[: len(chosen) // self._refit_every * self._refit_every]] = True
-        learned, scale = learned_features(problem, fitted, before.scale, self._occupancy)
+        learned, scale = learned_features(problem, fitted, before.scale, self._occupancy, self._exploit)
         summary = problem.dataset.reward_summary(problem.rewards)
         obs = {**{name: feature.copy() for name, feature in self._data_features.items()}, **learned}
         obs["labelled"] = (labelled_at / self.budget).astype(np.float32)

@@ -61,7 +61,7 @@ class SessionSettings:
         if options.get("learner") is None:
             options = {**options, "learner": DEFAULT_LEARNER}
         if labels_per_refit is None:
-            refits = LEARNERS.find(options["learner"]).laptop_refits
+            refits = LEARNERS.find(options["learner"]).fast_refits
             slow = refits is not None and options.get("scale") != "paper"
             labels_per_refit = -(-labels // refits) if slow and refits else 1
         try:

@@ -9,7 +9,7 @@ from selectenv.checks import check_instance, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import LearnerError, PolicyError
 from selectenv.policies import Policy, PolicyBatch, PolicyList, TablePolicies, TablePolicy, asked, known
-from selectenv.typing import BoolArray, FloatArray
+from selectenv.typing import BoolArray, FloatArray, IntArray
 
 CHUNK = 64
 """Label sets per call of `fit_many` for learners without a `chunk_size`."""
@@ -99,8 +99,16 @@ class FitResult:
 
     @property
     def batch(self) -> PolicyBatch:
-        """The policies of all training runs, ready for an evaluator."""
+        """The policies whose mean return is the performance, ready for an evaluator: those of all training runs."""
         return PolicyList(self.runs) if self._table is None else TablePolicies(self._table[None, :, :, None], 1)
+
+    @property
+    def updates(self) -> IntArray:
+        """[evaluations] the numbers of updates after which the policies of `batch` were learned, equal in all runs.
+
+        A single 0 if the learner makes no updates.
+        """
+        return np.zeros(1, np.int64)
 
     def _tabulated(self, policy: Policy) -> FloatArray:
         data = self._data

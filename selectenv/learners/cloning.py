@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import cast
 
 import numpy as np
 
@@ -25,10 +26,14 @@ class CloningLearner(NetworkLearner):
     most_likely: bool = False
     """Take the most likely action instead of sampling one."""
     rule = "none"
-    _clones: dict[tuple[str, int], Layers] = field(default_factory=dict, init=False, repr=False)
+    _clones: dict[tuple[str, int], tuple[CloningPolicy, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def clone(self, dataset: OfflineDataset, run: int) -> Layers:
         """Return the trained network of a run; it does not depend on labels."""
+        return self._trained(dataset, run)[-1].logits
+
+    def _trained(self, dataset: OfflineDataset, run: int) -> tuple[CloningPolicy, ...]:
+        """Return the policies [evaluations] of a run."""
         key = dataset.fingerprint, run
         with _CLONING:
             if key not in self._clones:
@@ -39,12 +44,14 @@ class CloningLearner(NetworkLearner):
                 sizes = images_of(dataset).shape[2], dataset.n_actions
                 fresh = CloningRun(data, self.patches(dataset), *sizes, self.settings, rng)
                 fresh.most_likely = self.most_likely
-                self.train(dataset, fresh, np.arange(len(dataset)), run)
-                self._clones[key] = fresh.logits
+                trained = self.train(dataset, fresh, np.arange(len(dataset)), run)
+                self._clones[key] = cast(tuple[CloningPolicy, ...], trained)
         return self._clones[key]
 
     def _informative(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray) -> BoolArray:
         return np.zeros_like(labels)
 
-    def _policy(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int) -> CloningPolicy:
-        return CloningPolicy(self.clone(dataset, run), self.most_likely)
+    def _policies(
+        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int
+    ) -> tuple[CloningPolicy, ...]:
+        return self._trained(dataset, run)

@@ -5,7 +5,7 @@ labelled states are learned from, an unlabelled next state is worth 0, and in un
 imitates the data.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.imputed_reward import imputed_reward, oracle_of
 from selectenv.learners.network_learner import NetworkLearner, images_of
 from selectenv.learners.training_run import IqlRun
-from selectenv.policies import CloningPolicy, GreedyPolicy, LabelledPolicy, UniformPolicy, ValuedPolicy
+from selectenv.policies import CloningPolicy, LabelledPolicy, UniformPolicy, ValuedPolicy
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
@@ -56,6 +56,7 @@ class IqlLearner(NetworkLearner):
     def cloning(self) -> CloningLearner:
         """The learner whose network acts in unlabelled states under the adapted rule."""
         shared = {f.name: getattr(self, f.name) for f in fields(NetworkLearner) if f.init}
+        shared["settings"] = replace(self.settings, evaluations=1)
         return CloningLearner(gamma=self.gamma, **shared)
 
     def _informative(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray) -> BoolArray:
@@ -67,9 +68,11 @@ class IqlLearner(NetworkLearner):
         telling[dataset.state[different]] = True
         return labels & telling
 
-    def _policy(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int) -> ValuedPolicy:
+    def _policies(
+        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int
+    ) -> tuple[ValuedPolicy, ...]:
         data, pool = self._transitions(dataset, rewards, labels)
-        valued: ValuedPolicy = UniformPolicy(dataset.n_actions)
+        valued: tuple[ValuedPolicy, ...] = (UniformPolicy(dataset.n_actions),) * self.settings.evaluations
         if len(pool) and data.reward[pool].any():
             rng = generator(self.seed, "learner", run, "weights")
             sizes = images_of(dataset).shape[2], dataset.n_actions
@@ -77,11 +80,11 @@ class IqlLearner(NetworkLearner):
             known = labels.tobytes()
             if rewards is not dataset.hidden_reward:
                 known += np.where(labels[dataset.state], rewards, np.nan).tobytes()
-            self.train(dataset, fresh, pool, run, self.rule, self.gamma, self.impute, labels=known)
-            valued = GreedyPolicy(fresh.action_values)
+            valued = self.train(dataset, fresh, pool, run, self.rule, self.gamma, self.impute, labels=known)
         if self.rule == "uds":
             return valued
-        return LabelledPolicy(valued, CloningPolicy(self.cloning.clone(dataset, run)), labels.copy())
+        otherwise = CloningPolicy(self.cloning.clone(dataset, run))
+        return tuple(LabelledPolicy(policy, otherwise, labels.copy()) for policy in valued)
 
     def _transitions(
         self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray

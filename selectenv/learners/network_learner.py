@@ -4,6 +4,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,16 +23,34 @@ from selectenv.policies import PolicyList, ValuedPolicy
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 KEPT = 16
-"""Label sets whose networks are kept in memory."""
+"""Policies that are kept in memory, and those of the last label set in any case."""
 CHANNELS = 14
 """Maximum number of channels of an image: a patch must fit into 128 bits."""
+Curves = tuple[tuple[ValuedPolicy, ...], ...]
+"""The policies [runs][evaluations] of training runs."""
 _KEEPING, _PREPARING = Lock(), Lock()
 
 
 class NetworkFit(FitResult):
-    """The result of a neural learner; action values and the table are computed together at their first use."""
+    """The result of a neural learner; values and tables are computed at their first use."""
 
     runs: tuple[ValuedPolicy, ...]
+
+    def __init__(self, policies: Curves, updates: Sequence[int], dataset: OfflineDataset) -> None:
+        """Create a result from the policies [runs][evaluations] after the given numbers of updates [evaluations]."""
+        runs = tuple(curve[-1] for curve in policies)
+        super().__init__(runs[0], runs=runs, dataset=dataset)
+        self._policies, self._updates = policies, np.array(updates, np.int64)
+
+    @property
+    def batch(self) -> PolicyList:
+        """The policies of all evaluations, run by run."""
+        return PolicyList([policy for curve in self._policies for policy in curve])
+
+    @property
+    def updates(self) -> IntArray:
+        """[evaluations] the numbers of updates after which a run is evaluated."""
+        return self._updates
 
     @property
     def q(self) -> FloatArray:
@@ -44,13 +63,30 @@ class NetworkFit(FitResult):
         return self._tables[1]
 
     @cached_property
+    def values(self) -> FloatArray:
+        """[n] state values, averaged over training runs: those of the value network where the learner has one."""
+        values = np.zeros(self._data.n_states)
+        for states, images in self._parts():
+            for policy in self.runs:
+                values[states] += policy.state_values(states, images)
+        values /= len(self.runs)
+        values.flags.writeable = False
+        return values
+
+    def _parts(self) -> Iterator[tuple[IntArray, BoolArray]]:
+        """Yield the numbers and the images of all states, some at a time."""
+        n, images = self._data.n_states, images_of(self._data)
+        for first in range(0, n, STATES_AT_ONCE):
+            states = np.arange(first, min(first + STATES_AT_ONCE, n))
+            yield states, images[states]
+
+    @cached_property
     def _tables(self) -> tuple[FloatArray, FloatArray]:
-        data, images = self._data, images_of(self._data)
+        data = self._data
         q, table = np.zeros((data.n_states, data.n_actions)), np.zeros((data.n_states, data.n_actions))
-        for policy in self.runs:
-            for first in range(0, data.n_states, STATES_AT_ONCE):
-                states = np.arange(first, min(first + STATES_AT_ONCE, data.n_states))
-                values, probabilities = policy.values_and_probabilities(states, images[states])
+        for states, images in self._parts():
+            for policy in self.runs:
+                values, probabilities = policy.values_and_probabilities(states, images)
                 q[states] += values
                 table[states] += probabilities
         q, table = q / len(self.runs), table / len(self.runs)
@@ -70,7 +106,7 @@ class NetworkLearner:
     """Directory of checkpoints to resume from; finished runs stay there."""
     watch: Watch | None = None
     """Called as training proceeds."""
-    _kept: OrderedDict[bytes, tuple[ValuedPolicy, ...]] = field(default_factory=OrderedDict, init=False, repr=False)
+    _kept: OrderedDict[bytes, Curves] = field(default_factory=OrderedDict, init=False, repr=False)
     _patches: dict[str, tuple[Images, Patches]] = field(default_factory=dict, init=False, repr=False)
 
     def chunk_size(self, dataset: OfflineDataset) -> int:
@@ -92,16 +128,16 @@ class NetworkLearner:
             digest.update(np.where(known[dataset.state], rewards, np.nan).data)
         key = digest.digest()
         with _KEEPING:
-            runs = self._kept.get(key)
-            if runs is not None:
+            policies = self._kept.get(key)
+            if policies is not None:
                 self._kept.move_to_end(key)
-        if runs is None:
-            runs = tuple(self._policy(dataset, rewards, known, run) for run in range(self.training_runs))
+        if policies is None:
+            policies = tuple(self._policies(dataset, rewards, known, run) for run in range(self.training_runs))
             with _KEEPING:
-                self._kept[key] = runs
-                if len(self._kept) > KEPT:
+                self._kept[key] = policies
+                while len(self._kept) > max(1, KEPT // (self.training_runs * self.settings.evaluations)):
                     self._kept.popitem(last=False)
-        return NetworkFit(runs[0], runs=runs, dataset=dataset)
+        return NetworkFit(policies, self.settings.evaluated_at, dataset)
 
     def fit_many(self, dataset: OfflineDataset, rewards: FloatArray, masks: BoolArray) -> PolicyList:
         """Learn one policy per label set [sets, n], one after the other."""
@@ -112,8 +148,10 @@ class NetworkLearner:
         """Return the labels [n] that can change what is learned."""
 
     @abstractmethod
-    def _policy(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int) -> ValuedPolicy:
-        """Train one run and return its policy."""
+    def _policies(
+        self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray, run: int
+    ) -> tuple[ValuedPolicy, ...]:
+        """Train one run and return its policies [evaluations]."""
 
     def patches(self, dataset: OfflineDataset) -> Patches:
         """Return the distinct image patches of a dataset; those of the last dataset are kept."""
@@ -121,13 +159,14 @@ class NetworkLearner:
         with _PREPARING:
             known = self._patches.get("last")
             if known is None or known[0] is not images:
-                known = self._patches["last"] = images, find_patches(images.words, images.shape)
+                found = find_patches(images.words, images.shape, dataset.visits)
+                known = self._patches["last"] = images, found
         return known[1]
 
     def train(
         self, dataset: OfflineDataset, fresh: Run, pool: IntArray, run: int, *identity: object, labels: bytes = b""
-    ) -> None:
-        """Train fresh networks to the end, resuming from a checkpoint if there is one.
+    ) -> tuple[ValuedPolicy, ...]:
+        """Train fresh networks to the end, resuming from a checkpoint if there is one; return the policies of `train`.
 
         Args:
             dataset: the data.
@@ -143,7 +182,7 @@ class NetworkLearner:
             digest = hashlib.blake2b(json.dumps([*what, *identity]).encode(), digest_size=16)
             digest.update(labels)
             path = self.checkpoints / f"{digest.hexdigest()}.npz"
-        train(fresh, pool, self.settings, self.seed, "learner", run, checkpoint=path, watch=self.watch)
+        return train(fresh, pool, self.settings, self.seed, "learner", run, checkpoint=path, watch=self.watch)
 
 
 def images_of(dataset: OfflineDataset) -> Images:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from selectenv.checks import check_int, shown
+from selectenv.checks import check_instance, check_int, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, OptionTypeError
 from selectenv.extensions import Registry
@@ -17,11 +17,31 @@ from selectenv.learners.network_learner import images_of
 from selectenv.learners.tabular.exact import ExactLearner
 from selectenv.learners.tabular.sampled import SampledLearner
 from selectenv.learners.training_run import Settings
-from selectenv.options import LearnerOptions, own_options, take
+from selectenv.options import MAXIMUM, LearnerOptions, TrainingOptions, names, own_options, take
 
 F = TypeVar("F", bound=Callable[..., Any])
-LAPTOP_REFITS = 10
-"""Refits of neural learners per episode, at the laptop scale."""
+TABLE_OPTIONS = ("solver", "unseen", "passes")
+FAST_REFITS = 10
+"""Refits of neural learners per episode, at the fast scale."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Size of the data of a game, and hyperparameters of the networks that are trained on them."""
+
+    transitions: int
+    updates: int
+    rate: float
+    target_step: float = 0.005
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_int("transitions", self.transitions)
+        self.settings()
+
+    def settings(self, updates: int | None = None) -> Settings:
+        """Return the hyperparameters of a training run, with another number of updates if one is given."""
+        return Settings(self.updates if updates is None else updates, self.rate, self.target_step)
 
 
 @dataclass(frozen=True)
@@ -30,36 +50,41 @@ class LearnerDefaults:
 
     passes: int = 20
     """Passes of the sampled learner."""
-    updates: int = 125_000
-    """Updates of neural learners."""
-    laptop_updates: int = 10_000
-    """The same at the laptop scale, with larger steps."""
+    expectile: float | str = MAXIMUM
+    """Expectile of exact tables."""
+    paper: Preset = Preset(1_000_000, 125_000, 3e-4)
+    """The published data and training of networks."""
+    fast: Preset = Preset(500_000, 40_000, 1e-3)
+    """The default: less data and fewer, larger steps."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        for name in ("passes", "updates", "laptop_updates"):
-            check_int(name, getattr(self, name))
+        """Check the values."""
+        check_int("passes", self.passes)
+        LearnerOptions(expectile=self.expectile)
+        check_instance("paper", self.paper, Preset)
+        check_instance("fast", self.fast, Preset)
+
+    def preset(self, scale: str | None) -> Preset:
+        """Return the preset of a scale."""
+        return self.paper if scale == "paper" else self.fast
 
     def settings(self, scale: str | None, updates: int | None) -> Settings:
         """Return the hyperparameters of a training run."""
-        preset = Settings(self.laptop_updates)
-        if scale == "paper":
-            preset = Settings(self.updates, rate=3e-4, target_step=0.005)
-        return preset if updates is None else replace(preset, updates=updates)
+        return self.preset(scale).settings(updates)
 
 
 @dataclass(frozen=True)
 class LearnerRow:
     """A row of the table of learners."""
 
-    make: Callable[[LearnerOptions, LearnerDefaults, str | None, dict[str, Any]], Learner]
-    """Options, the world's defaults, scale and the learner's own options -> learner."""
+    make: Callable[[LearnerOptions, TrainingOptions, LearnerDefaults, str | None, dict[str, Any]], Learner]
+    """Options of learner and training, the world's defaults, scale and the learner's own options -> learner."""
     parameters: tuple[str, ...] = ()
     """Names of the learner's own options."""
     uses_scale: bool = False
     """Whether the scale decides how it is trained."""
-    laptop_refits: int | None = None
-    """Refits per episode at the laptop scale; None leaves it to the world."""
+    fast_refits: int | None = None
+    """Refits per episode at the fast scale; None leaves it to the world."""
     check: Callable[[OfflineDataset], object] = bool
     """Raises an error if the learner cannot learn from a dataset."""
     summary: str = ""
@@ -67,13 +92,22 @@ class LearnerRow:
 
 
 def _tabular(rule: str) -> LearnerRow:
-    def make(options: LearnerOptions, defaults: LearnerDefaults, scale: str | None, own: dict[str, Any]) -> Learner:
-        if (options.updates, options.learner_runs, options.checkpoints) != (None, 1, None):
-            raise OptionError(f"the learner {rule!r} is a table: it has no updates, learner_runs or checkpoints")
+    def make(
+        options: LearnerOptions,
+        training: TrainingOptions,
+        defaults: LearnerDefaults,
+        scale: str | None,
+        own: dict[str, Any],
+    ) -> Learner:
+        for option in _given(training):
+            raise OptionError(f"the learner {rule!r} is a table: it has no option {option!r}")
         _check_imputation(options, rule == "uds")
         shared = (rule, float(options.gamma), _imputed(options), options.unseen == "exclude")
         if options.solver == "exact":
-            return ExactLearner(*shared)
+            expectile = defaults.expectile if options.expectile is None else options.expectile
+            return ExactLearner(*shared, None if isinstance(expectile, str) else expectile)
+        if options.expectile is not None:
+            raise OptionError('only solver="exact" has an expectile: the sampled solver backs up the maximum')
         passes = defaults.passes if options.passes is None else options.passes
         return SampledLearner(*shared, options.learner_seed, passes)
 
@@ -81,26 +115,35 @@ def _tabular(rule: str) -> LearnerRow:
 
 
 def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> LearnerRow:
-    def make(options: LearnerOptions, defaults: LearnerDefaults, scale: str | None, own: dict[str, Any]) -> Learner:
-        if options.solver != "exact" or options.unseen != "zero":
-            raise OptionError(
-                f'the learner {options.learner!r} is a network: it has no solver="sampled" and no unseen="exclude"'
-            )
+    def make(
+        options: LearnerOptions,
+        training: TrainingOptions,
+        defaults: LearnerDefaults,
+        scale: str | None,
+        own: dict[str, Any],
+    ) -> Learner:
+        for option in {*_given(options)} & {*TABLE_OPTIONS}:
+            raise OptionError(f"the learner {options.learner!r} is a network: it has no option {option!r}")
         _check_imputation(options, fixed.get("rule") == "uds")
         more: dict[str, Any] = {"impute": _imputed(options)} if fixed.get("rule") == "uds" else {}
-        if options.checkpoint_directory is not None:
-            make_directory("checkpoints", options.checkpoint_directory)
+        settings = replace(defaults.settings(scale, training.updates), evaluations=training.evaluations)
+        if options.expectile is not None:
+            if kind is not IqlLearner or isinstance(options.expectile, str):
+                raise OptionError(f"the learner {options.learner!r} cannot have expectile={options.expectile!r}")
+            settings = replace(settings, expectile=options.expectile)
+        if training.checkpoint_directory is not None:
+            make_directory("checkpoints", training.checkpoint_directory)
         return kind(
-            settings=defaults.settings(scale, options.updates),
+            settings=settings,
             seed=options.learner_seed,
-            training_runs=options.learner_runs,
-            checkpoints=options.checkpoint_directory,
+            training_runs=training.learner_runs,
+            checkpoints=training.checkpoint_directory,
             gamma=float(options.gamma),
             **fixed,
             **more,
         )
 
-    return LearnerRow(make, uses_scale=True, laptop_refits=LAPTOP_REFITS, check=images_of)
+    return LearnerRow(make, uses_scale=True, fast_refits=FAST_REFITS, check=images_of)
 
 
 def _foreign(name: str, factory: Any) -> LearnerRow:
@@ -113,12 +156,18 @@ def _foreign(name: str, factory: Any) -> LearnerRow:
         ) from None
     common = {"gamma": "gamma", "seed": "learner_seed"}
 
-    def make(options: LearnerOptions, defaults: LearnerDefaults, scale: str | None, own: dict[str, Any]) -> Learner:
+    def make(
+        options: LearnerOptions,
+        training: TrainingOptions,
+        defaults: LearnerDefaults,
+        scale: str | None,
+        own: dict[str, Any],
+    ) -> Learner:
         given = {mine: getattr(options, theirs) for mine, theirs in common.items() if mine in parameters}
         taken = {"learner", *parameters, *(theirs for mine, theirs in common.items() if mine in parameters)}
-        for option in fields(LearnerOptions):
-            if option.name not in taken and getattr(options, option.name) != option.default:
-                raise OptionError(f"the learner {shown(name)} has no option {option.name!r}")
+        for option in (*_given(options), *_given(training)):
+            if option not in taken:
+                raise OptionError(f"the learner {shown(name)} has no option {option!r}")
         try:
             inspect.signature(factory).bind(**given, **own)
         except TypeError as error:
@@ -163,19 +212,24 @@ def make_learner(
     Args:
         learner: its name.
         defaults: the defaults of a world; generic ones by default.
-        scale: "laptop" or "paper"; see `DataOptions`.
-        **options: fields of `LearnerOptions`, and the learner's own options.
+        scale: "fast" or "paper"; see `DataOptions`.
+        **options: fields of `LearnerOptions` and `TrainingOptions`, and the learner's own options.
 
     Raises:
         UnknownNameError: there is no such learner, or no such option.
         OptionError: a value that is not allowed.
     """
     row = LEARNERS.find(learner)
-    known = [name for name in LearnerOptions.__dataclass_fields__ if name != "learner"]
+    known = [name for name in names(LearnerOptions, TrainingOptions) if name != "learner"]
     own_options(options, row.parameters, known)
     own = {name: value for name, value in options.items() if name in row.parameters}
-    given = take(LearnerOptions, {**options, "learner": learner})
-    return row.make(given, LearnerDefaults() if defaults is None else defaults, scale, own)
+    given, training = take(LearnerOptions, {**options, "learner": learner}), take(TrainingOptions, options)
+    return row.make(given, training, LearnerDefaults() if defaults is None else defaults, scale, own)
+
+
+def _given(options: LearnerOptions | TrainingOptions) -> list[str]:
+    """Return the names of the options that are not at their defaults."""
+    return [option.name for option in fields(options) if getattr(options, option.name) != option.default]
 
 
 def _check_imputation(options: LearnerOptions, imputes: bool) -> None:

@@ -1,10 +1,12 @@
 """Training loop for neural learners: seeded mini-batches, checkpoints, divergence checks."""
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,40 +18,56 @@ from selectenv.kernels.network.backprop import Adam, new_pass
 from selectenv.kernels.network.cnn import HIDDEN, Layers, shapes, split
 from selectenv.kernels.network.patches import Patches, new_batch
 from selectenv.kernels.network.updates import Network, Rule, Transitions, cloning_updates, iql_updates
+from selectenv.kernels.network.vectors import aligned_zeros
 from selectenv.policies import CloningPolicy, GreedyPolicy, ValuedPolicy
 from selectenv.streams import Identity, generator
-from selectenv.typing import FloatArray, IntArray
+from selectenv.typing import Float32Array, FloatArray, IntArray
 
 STRETCH = 250
 """Updates between two checks of a run; mini-batches are drawn for this many updates at a time."""
 CHECKPOINT_EVERY = 10 * STRETCH
-VERSION = 1
+LAST_PART = Fraction(2, 5)
+"""Share of the updates, counted from the end, over which evaluations are spread."""
+VERSION = 2
 """Bump this when the same seed produces different weights: older checkpoints are then ignored."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Hyperparameters of training; the defaults are those of the "laptop" scale."""
+    """Hyperparameters of training; the defaults are those of the "fast" scale."""
 
-    updates: int = 10_000
+    updates: int = 40_000
     rate: float = 1e-3
     """Learning rate of Adam."""
-    target_step: float = 0.02
+    target_step: float = 0.005
     """Share by which target networks move towards the online networks in one update."""
     expectile: float = 0.7
     batch: int = 256
+    evaluations: int = 1
+    """Evaluations of a training run, equally spaced over its last part; the last one is at its end."""
 
     def __post_init__(self) -> None:
         """Reject values that train nothing."""
         check_int("updates", self.updates)
+        check_int("evaluations", self.evaluations)
         check_int("the size of a batch", self.batch)
         check_real("the learning rate", self.rate, "(0, inf)")
         check_real("the target step", self.target_step, "[0, 1]")
         check_real("the expectile", self.expectile, "(0, 1)")
 
+    @property
+    def evaluated_at(self) -> tuple[int, ...]:
+        """The numbers of updates after which a run is evaluated: ten evaluations are at 64, 68, ..., 100 % of them."""
+        shares = (1 - LAST_PART * Fraction(k, self.evaluations) for k in reversed(range(self.evaluations)))
+        return tuple(math.ceil(share * self.updates) for share in shares)
+
 
 Watch = Callable[[int, "Run"], None]
 """Called with the number of updates made, and the run."""
+
+
+Weights = tuple[Float32Array, ...]
+"""Parameters of the networks that a policy consists of."""
 
 
 class Run(Protocol):
@@ -57,12 +75,17 @@ class Run(Protocol):
 
     networks: dict[str, Network]
     """The networks by name, as a checkpoint holds them."""
+    acting: tuple[str, ...]
+    """The names of the networks that the policy consists of."""
     losses: FloatArray
     """Mean losses of the last updates."""
 
     @property
     def policy(self) -> ValuedPolicy:
         """The policy of the networks as they are now."""
+
+    def policy_of(self, weights: Weights) -> ValuedPolicy:
+        """Return the policy of acting networks with other weights."""
 
     def advance(self, chosen: IntArray, done: int) -> None:
         """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones."""
@@ -76,7 +99,7 @@ def train(
     *identity: Identity,
     checkpoint: Path | None = None,
     watch: Watch | None = None,
-) -> None:
+) -> tuple[ValuedPolicy, ...]:
     """Train to the end on batches of the transitions in ``pool``; the same seed and identity give the same weights.
 
     Args:
@@ -88,43 +111,67 @@ def train(
         checkpoint: file to resume from and to write regularly; a finished run stays there too.
         watch: called after every stretch of updates.
 
+    Returns:
+        The policies after the numbers of updates at which a run is evaluated, see `Settings`.
+
     Raises:
         DivergedError: a loss is not finite.
         WeightsFileError: the checkpoint is damaged, or belongs to another run.
     """
-    done = 0 if checkpoint is None or not checkpoint.exists() else restore(run, checkpoint)
+    *points, end = settings.evaluated_at
+    done, kept = (0, []) if checkpoint is None or not checkpoint.exists() else restore(run, checkpoint)
     if done and watch is not None:
         watch(done, run)  # repeat the callback that was interrupted
-    while done < settings.updates:
-        count = min(STRETCH, settings.updates - done)
-        draw = generator(seed, *identity, "batches", done)
-        run.advance(pool[draw.integers(len(pool), size=(STRETCH, settings.batch))[:count]], done)
-        done += count
+    while done < end:
+        first, last = done, min(done + STRETCH, end)
+        draw = generator(seed, *identity, "batches", first)
+        chosen = pool[draw.integers(len(pool), size=(STRETCH, settings.batch))[: last - first]]
+        while done < last:
+            until = min([last, *(point for point in points if point > done)])
+            run.advance(chosen[done - first : until - first], done)
+            done = until
+            kept += [_acting_weights(run) for point in points if point == done]
         weights = (network.flat for network in run.networks.values())
         if not np.isfinite(run.losses).all() or not all(np.isfinite(flat).all() for flat in weights):
             raise DivergedError(
                 f"training diverged before update {done:,}: losses {run.losses}; a smaller learning rate than "
                 f"{settings.rate:g} or rewards of moderate size may help"
             )
-        if checkpoint is not None and (done % CHECKPOINT_EVERY == 0 or done == settings.updates):
-            save_run(run, checkpoint, done, finished=done == settings.updates)
+        if checkpoint is not None and (done % CHECKPOINT_EVERY == 0 or done == end):
+            save_run(run, checkpoint, done, kept, finished=done == end)
             stop_if_requested()
         if watch is not None:
             watch(done, run)
+    return (*(run.policy_of(weights) for weights in kept), run.policy)
 
 
-def save_run(run: Run, path: Path, done: int, *, finished: bool) -> None:
-    """Write a run to a file atomically; a finished run needs no optimiser state."""
+def _acting_weights(run: Run) -> Weights:
+    return tuple(run.networks[name].flat.copy() for name in run.acting)
+
+
+def save_run(run: Run, path: Path, done: int, kept: Sequence[Weights], *, finished: bool) -> None:
+    """Write a run to a file atomically; a finished run needs no optimiser state.
+
+    Args:
+        run: the run.
+        path: the file.
+        done: number of updates made.
+        kept: the acting networks at earlier evaluations.
+        finished: whether these were all updates.
+    """
     arrays = {f"{name}.flat": network.flat for name, network in run.networks.items()}
+    arrays |= {
+        f"{name}.{i}": flat for i, weights in enumerate(kept) for name, flat in zip(run.acting, weights, strict=True)
+    }
     if not finished:
         for name, network in run.networks.items():
             arrays |= {f"{name}.{part}": array for part, array in network.memory._asdict().items()}
-    card = {"run": type(run).__name__, "done": done, "finished": finished}
+    card = {"run": type(run).__name__, "done": done, "kept": len(kept), "finished": finished}
     save_weights(path, arrays, card, compressed=False)
 
 
-def restore(run: Run, path: str | os.PathLike[str]) -> int:
-    """Set fresh networks to the state of a checkpoint; return the number of updates made."""
+def restore(run: Run, path: str | os.PathLike[str]) -> tuple[int, list[Weights]]:
+    """Set fresh networks to the state of a checkpoint; return the number of updates made, and `save_run`'s ``kept``."""
     arrays, card = load_weights(path)
     try:
         if card["run"] != type(run).__name__:
@@ -132,37 +179,48 @@ def restore(run: Run, path: str | os.PathLike[str]) -> int:
         for name, network in run.networks.items():
             parts = {"flat": network.flat} | ({} if card["finished"] else network.memory._asdict())
             for part, into in parts.items():
-                found = arrays[f"{name}.{part}"]
-                if found.shape != into.shape or found.dtype != into.dtype:
-                    raise KeyError(part)
-                into[:] = found
-        return int(card["done"])
+                into[:] = _like(arrays[f"{name}.{part}"], into)
+        kept = [
+            tuple(_like(arrays[f"{name}.{i}"], run.networks[name].flat) for name in run.acting)
+            for i in range(card["kept"])
+        ]
+        return int(card["done"]), kept
     except (KeyError, ValueError, TypeError) as error:
         raise WeightsFileError(f"{os.fspath(path)!r} is not a checkpoint of this training run ({error})") from None
 
 
+def _like(found: Any, expected: Float32Array) -> Float32Array:
+    """Return an array of a checkpoint if it has the expected shape and type."""
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        raise ValueError(f"an array of shape {found.shape} instead of {expected.shape}")
+    array: Float32Array = found
+    return array
+
+
 def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Network:
     """Return a fresh network; weights are drawn uniformly within 1 / sqrt(inputs) of zero, as is usual."""
-    flat = np.empty(sum(int(np.prod(shape)) for shape in shapes(channels, outputs)), np.float32)
+    size = sum(int(np.prod(shape)) for shape in shapes(channels, outputs))
+    flat, slopes = aligned_zeros(size), aligned_zeros(size)
     layers = split(flat, channels, outputs)
     inputs = (9 * channels, 9 * channels, int(np.prod(layers.hidden.shape[:3])), int(np.prod(layers.hidden.shape[:3])))
     for part, fan in zip(layers, (*inputs, HIDDEN, HIDDEN), strict=True):
         part[:] = rng.uniform(-1, 1, part.shape) / np.sqrt(fan)
-    slopes = np.zeros_like(flat)
-    return Network(
-        flat, layers, slopes, split(slopes, channels, outputs), Adam(np.zeros_like(flat), np.zeros_like(flat))
-    )
+    memory = Adam(aligned_zeros(size), aligned_zeros(size))
+    return Network(flat, layers, slopes, split(slopes, channels, outputs), memory)
 
 
-def _target(leader: Network, channels: int, outputs: int) -> Network:
+def target_network(leader: Network, channels: int, outputs: int) -> Network:
     """Return a target network that starts as a copy of its online network and has no gradient."""
-    flat, nothing = leader.flat.copy(), np.zeros(0, np.float32)
+    flat, nothing = aligned_zeros(len(leader.flat)), np.zeros(0, np.float32)
+    flat[:] = leader.flat
     layers = split(flat, channels, outputs)
     return Network(flat, layers, nothing, layers, Adam(nothing, nothing))
 
 
 class IqlRun:
     """Implicit Q-learning: two action values, their targets, and the value."""
+
+    acting: tuple[str, ...] = ("first", "second")
 
     def __init__(
         self,
@@ -175,10 +233,11 @@ class IqlRun:
         rng: np.random.Generator,
     ) -> None:
         """Prepare fresh networks, drawn from ``rng``."""
+        self._sizes = channels, n_actions
         self._data, self._patches = data, patches
         first, second = new_network(channels, n_actions, rng), new_network(channels, n_actions, rng)
         self._value = new_network(channels, 1, rng)
-        self._targets = _target(first, channels, n_actions), _target(second, channels, n_actions)
+        self._targets = target_network(first, channels, n_actions), target_network(second, channels, n_actions)
         self._leaders = first, second
         self.networks = {
             "first": first,
@@ -188,14 +247,18 @@ class IqlRun:
             "second target": self._targets[1],
         }
         self._batches = new_batch(settings.batch, patches), new_batch(settings.batch, patches)
-        self._passes = new_pass(settings.batch, first.layers), new_pass(settings.batch, self._value.layers)
+        self._pass = new_pass(settings.batch)
         self._rule = Rule(gamma, settings.expectile, settings.rate, settings.target_step)
         self.losses = np.zeros(2)
 
     @property
     def policy(self) -> GreedyPolicy:
         """The greedy policy of the networks as they are now."""
-        return GreedyPolicy(self.action_values)
+        return GreedyPolicy(self.action_values, self._value.layers)
+
+    def policy_of(self, weights: Weights) -> GreedyPolicy:
+        """Return the greedy policy of action values with other weights."""
+        return GreedyPolicy(tuple(split(flat, *self._sizes) for flat in weights))
 
     @property
     def action_values(self) -> tuple[Layers, Layers]:
@@ -214,12 +277,14 @@ class IqlRun:
             self._rule,
             self._patches,
             self._batches,
-            self._passes,
+            self._pass,
         )
 
 
 class CloningRun:
     """Behaviour cloning: one network whose outputs are logits of the data's actions."""
+
+    acting: tuple[str, ...] = ("logits",)
 
     def __init__(
         self,
@@ -231,11 +296,12 @@ class CloningRun:
         rng: np.random.Generator,
     ) -> None:
         """Prepare a fresh network, drawn from ``rng``."""
+        self._sizes = channels, n_actions
         self._data, self._patches, self._rate = data, patches, settings.rate
         self._network = new_network(channels, n_actions, rng)
         self.networks = {"logits": self._network}
         self._batch = new_batch(settings.batch, patches)
-        self._pass = new_pass(settings.batch, self._network.layers)
+        self._pass = new_pass(settings.batch)
         self.losses = np.zeros(1)
 
     most_likely = False
@@ -245,6 +311,10 @@ class CloningRun:
     def policy(self) -> CloningPolicy:
         """The policy of the network as it is now."""
         return CloningPolicy(self.logits, self.most_likely)
+
+    def policy_of(self, weights: Weights) -> CloningPolicy:
+        """Return the policy of a network with other weights."""
+        return CloningPolicy(split(weights[0], *self._sizes), self.most_likely)
 
     @property
     def logits(self) -> Layers:

@@ -81,6 +81,7 @@ EPISODE = constants(
     initial_ratio=0.1,
     labels_per_refit=1,
     occupancy="normalised",
+    exploit="best",
     render_mode=None,
 )
 SAMPLED = constants(
@@ -232,6 +233,12 @@ PROBLEMS = [
         "problem.performance_many",
         problem_method("performance_many"),
         {"masks": lambda: np.ones((2, 7), bool)},
+        fixed=PROBLEM,
+    ),
+    Call(
+        "problem.performance_with",
+        problem_method("performance_with"),
+        {"labels": lambda: [0, 1], "candidates": lambda: np.array([2, 3])},
         fixed=PROBLEM,
     ),
     Call("problem.actions", problem_method("actions"), {"ids": lambda: [0, 1]}, fixed=PROBLEM),
@@ -484,7 +491,11 @@ POLICIES = [
     Call(
         "SelectionView",
         view,
-        {"dataset": small.dataset, **constants(rule="uds", gamma=0.99, budget=3), "initial": lambda: np.array([0])},
+        {
+            "dataset": small.dataset,
+            **constants(rule="uds", gamma=0.99, budget=3, exploit="best", labels_per_refit=1),
+            "initial": lambda: np.array([0]),
+        },
     ),
     Call("view.reveal", reveal, {"transitions": lambda: np.array([0, 1]), "rewards": lambda: np.array([0.0, 1.0])}),
 ]

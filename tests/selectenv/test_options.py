@@ -1,4 +1,4 @@
-"""Options: four dataclasses with defaults, checks and documentation; flat keywords are routed by field name."""
+"""Options: five dataclasses with defaults, checks and documentation; flat keywords are routed by field name."""
 
 import inspect
 import re
@@ -30,7 +30,7 @@ def test_no_field_belongs_to_two_groups():
     assert len(every) == len(set(every))
 
 
-@pytest.mark.parametrize(("function", "groups"), [(selectenv.make_problem, GROUPS[:3]), (selectenv.make_env, GROUPS)])
+@pytest.mark.parametrize(("function", "groups"), [(selectenv.make_problem, GROUPS[:4]), (selectenv.make_env, GROUPS)])
 def test_signature_and_documentation_are_generated(function, groups):
     parameters = inspect.signature(function).parameters
     assert list(parameters) == ["world", *names(*groups), "own_options"]

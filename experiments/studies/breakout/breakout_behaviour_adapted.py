@@ -1,8 +1,13 @@
-"""How does the expert share of Breakout's data affect guided under the adapted rule, from no labels to all?"""
+"""How does the share of random actions in Breakout's data affect guided under the adapted rule, when a table learns?"""
 
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.studies.breakout.behaviour_mixtures import behaviour_cells, behaviour_rows, run_behaviour
+from experiments.studies.breakout.behaviour_mixtures import (
+    behaviour_cells,
+    behaviour_findings,
+    behaviour_rows,
+    run_behaviour,
+)
 from experiments.studies.game_episodes import game_study
 
 NAME, LEARNER = "breakout-behaviour-adapted", "adapted"
@@ -24,6 +29,7 @@ STUDY = game_study(
     cells,
     run_behaviour,
     rows,
-    10,
+    3,
+    findings=behaviour_findings,
     place=24,
 )

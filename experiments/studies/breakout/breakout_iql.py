@@ -9,30 +9,31 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from experiments.analysis.comparison import compare_game, metrics_by_cell
 from experiments.analysis.figures import new_figure
+from experiments.analysis.game_comparison import compare_game, metrics_by_cell
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
-from experiments.studies.game_episodes import HEURISTICS, played
-from experiments.studies.minatar.network_cells import FEW, OPEN, heuristic_cells, network_cell, network_study
-from selectenv.options import SCALES
+from experiments.studies.game_episodes import HEURISTICS, TABLE, played
+from experiments.studies.minatar.network_cells import CLOSED, OPEN, network_cell, network_study, open_loop_cells
 
 NAME, WORLD = "breakout-iql", "Breakout"
+SCALE, FEW = "fast", (0.15, 0.30, 0.60)
+CHOOSER = {"scale": SCALE, "learner": "uds", "expectile": TABLE["expectile"]}
+"""Options of the problem whose table chooses the labels."""
 CHOSEN_BY_TABLE = (*(name for name in HEURISTICS if name not in (*OPEN, "guided")), "es-1000")
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return the cells of strategies at the budgets `FEW`, and of full labels."""
+    """Return the cells of full labels and of strategies at the budgets `FEW`."""
     found = []
-    for scale in SCALES:
-        found += [network_cell(WORLD, "full labels", seed, scale) for seed in range(seeds)]
-        drawn = heuristic_cells(seeds, scale, (*OPEN, "guided"), (WORLD,))
-        found += [cell for cell in drawn if cell.settings.get("share", FEW[0]) in FEW]
+    for seed in range(seeds):
+        found.append(network_cell(WORLD, "full labels", seed, SCALE))
+        found.append(network_cell(WORLD, "guided", seed, SCALE, **CLOSED))
+        found += open_loop_cells([seed], SCALE, OPEN, (WORLD,), FEW)
         found += [
-            network_cell(WORLD, strategy, seed, scale, share=share, chooser={"scale": scale, "learner": "uds"})
-            for seed in range(seeds)
-            for strategy in CHOSEN_BY_TABLE
+            network_cell(WORLD, strategy, seed, SCALE, share=share, chooser=CHOOSER)
             for share in FEW
+            for strategy in CHOSEN_BY_TABLE
         ]
     return found
 
@@ -99,4 +100,4 @@ def figures(results: list[Result]) -> dict[str, Any]:
     return found
 
 
-STUDY = network_study(NAME, __doc__, cells, rows, figures, 33, findings)
+STUDY = network_study(NAME, __doc__, cells, rows, figures, 32, findings)

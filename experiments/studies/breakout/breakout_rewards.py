@@ -3,15 +3,15 @@
 import numpy as np
 
 import agents
-from experiments.analysis.comparison import GAME_RETURNS
+from experiments.analysis.game_comparison import GAME_RETURNS
+from experiments.analysis.game_verdicts import FullLabels, judge_game
 from experiments.analysis.row import Row, mean_of
 from experiments.analysis.rules import MeanOverSeeds
 from experiments.analysis.statistics import summarise
-from experiments.analysis.verdicts import judge
 from experiments.engine.cell import Cell, Record, Result
 from experiments.protocol.budgets import percent
 from experiments.protocol.published import reward_sums
-from experiments.studies.game_episodes import SCALES, expert_mark, game_problem, game_study
+from experiments.studies.game_episodes import expert_mark, game_problem, game_study
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
 from selectenv.streams import generator
@@ -20,21 +20,14 @@ NAME, WORLD = "breakout-rewards", "Breakout"
 STRATEGIES = ("visitation", "uniform")
 SHARES = tuple(dict.fromkeys(row.feedback for row in reward_sums()))
 SETS = 100
+PUBLISHED_TOTAL = 69_700.0
+"""All reward in the published data, approximately."""
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return one cell per scale and strategy; each draws ``seeds`` label sets on one dataset."""
-    return [
-        Cell(
-            NAME,
-            WORLD,
-            strategy,
-            0,
-            {"variant": scale, "sets": seeds, "shares": SHARES, "expert": expert_mark(WORLD), **options},
-        )
-        for scale, options in SCALES.items()
-        for strategy in STRATEGIES
-    ]
+    """Return one cell per strategy; each draws ``seeds`` label sets on one dataset."""
+    settings = {"variant": "paper", "sets": seeds, "shares": SHARES, "expert": expert_mark(WORLD)}
+    return [Cell(NAME, WORLD, strategy, 0, {**settings, "problem": {"scale": "paper"}}) for strategy in STRATEGIES]
 
 
 def run_cell(cell: Cell) -> list[Record]:
@@ -55,34 +48,26 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return the sums; those at the paper's scale have published numbers."""
-    known = {("paper", row.strategy, row.feedback): row.total for row in reward_sums()}
+    """Return the sums with the published ones; shares are those of all reward in the data."""
+    known = {(row.strategy, row.feedback): row.total for row in reward_sums()}
     found = []
     for result in results:
-        variant, strategy = result.cell.settings["variant"], result.cell.strategy
+        strategy = result.cell.strategy
         for record in result.records:
-            ours = np.array(record["rewards"])
-            theirs = known.get((variant, strategy, record["share"]))
-            verdict = None
-            if theirs is not None:
-                others = [known[variant, other, record["share"]] for other in STRATEGIES if other != strategy]
-                rule = MeanOverSeeds(summarise(ours), SETS, GAME_RETURNS)
-                verdict = judge(rule, theirs, others, "another expert earns another sum")
-            mean, error = theirs or (None, None)
+            ours, theirs = summarise(np.array(record["rewards"])), known[strategy, record["share"]]
+            others = [known[other, record["share"]] for other in STRATEGIES if other != strategy]
+            rule = MeanOverSeeds(ours, SETS, GAME_RETURNS)
+            full = FullLabels(record["total"], PUBLISHED_TOTAL)
+            verdict = judge_game(rule, theirs, others, "another expert earns another sum", full, counted=True)
             metric = f"reward inside, of {record['total']:,.0f}"
-            found.append(
-                Row(WORLD, record["labels"], strategy, metric, summarise(ours), None, mean, error, verdict, "", variant)
-            )
+            found.append(Row(WORLD, record["labels"], strategy, metric, ours, None, *theirs, verdict, setting="paper"))
     return found
 
 
 def findings(rows: list[Row]) -> list[str]:
     """Summarise how much reward visitation and uniform find."""
-    sentences = []
-    for scale in dict.fromkeys(row.setting for row in rows):
-        found = [mean_of(rows, setting=scale, strategy=name, labels="15 %") for name in STRATEGIES]
-        sentences.append(f"{scale}, 15 % labelled: visitation finds {found[0]:,.0f} of reward, uniform {found[1]:,.0f}")
-    return sentences
+    found = [mean_of(rows, strategy=name, labels="15 %") for name in STRATEGIES]
+    return [f"15 % labelled: visitation finds {found[0]:,.0f} of reward, uniform {found[1]:,.0f}"]
 
 
 STUDY = game_study(

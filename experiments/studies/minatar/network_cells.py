@@ -1,13 +1,13 @@
 """Shared by the studies with neural learners: one pool of cells, each of one or a few training runs in a MinAtar game.
 
-A cell belongs to the pool rather than to a study, so that studies share training runs.
+A cell belongs to the pool rather than to a study, so that studies share training runs. Every record has two readings of
+the same training run: "return", the mean of several evaluations over the last part of the run, and "last weights", the
+published protocol.
 """
 
-import json
-import math
 import shutil
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,90 +16,117 @@ import numpy as np
 import agents
 from agents.search.best_of import BestOf
 from agents.search.brute_force import rewarding_states
+from experiments.analysis.game_comparison import LAST_WEIGHTS
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.study import Study
 from experiments.protocol.budgets import percent
 from experiments.studies.game_episodes import (
     FIRST,
-    FRESH_EPISODES,
     FRESH_SEED,
     OPTIONS,
     SHARES,
+    TABLE,
     expert_mark,
     game_problem,
     game_study,
 )
+from experiments.studies.minatar.early_curve import EarlyCurve
+from experiments.studies.minatar.network_cost import cpu_hours
 from selectenv.budget import number_of_labels
 from selectenv.datasets.storage import cache_folder
-from selectenv.domains.minatar.games import GAMES
 from selectenv.env import RewardSelectionEnv
 from selectenv.evaluation import Evaluator
-from selectenv.io.atomic import whole_file
 from selectenv.learners import make_learner
-from selectenv.learners.training_run import STRETCH, Run
-from selectenv.policies import PolicyList
 from selectenv.problem import SelectionProblem
 from selectenv.typing import IntArray
 from selectenv.worlds import WORLDS
 
 POOL = "minatar-networks"
 SEEDS = 3
+GAMES = ("Breakout", "Asterix", "Seaquest", "Freeway")
+"""The games, the most telling ones first."""
+SCALES = ("fast", "paper")
 OPEN = ("uniform", "visitation", "terminal")
 """Open-loop strategies, which choose labels before anything is learned: one training run per budget."""
 LEARNER = {"behaviour cloning": "bc", "greedy cloning": "bc-greedy"}
 REFERENCES = ("full labels", *LEARNER)
-CURVE = 10
-"""Number of points of a learning curve."""
-REASON = "another expert; at the laptop's scale a fifth of the data and fewer, larger updates"
-"""Why published results may differ."""
+NO_LABELS = "no labels"
+EVALUATIONS = 10
+"""Evaluations of a training run whose mean is its return, over the last 40 % of its updates."""
 WITH_TABLE = "Breakout"
 """The game that is also learned by an exact table, for comparison."""
-FEW = (0.15, 0.30, 0.60)
-"""Budgets that run first."""
-CLOSED = {"laptop": {"refit": 0.15, "reach": 0.60}, "paper": {"refit": 0.025, "reach": 0.90}}
+WARM_REFITS = True
+"""Whether the refits of closed-loop strategies start from the networks of the refit before."""
+CLOSED: dict[str, Any] = {"refit": 0.025, "reach": 0.90, "warm": WARM_REFITS}
 """Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states."""
 TRAINING = cache_folder() / "training"
 """Directory of the checkpoints of unfinished cells."""
-SECONDS = {"Breakout": 0.0042, "Freeway": 0.0170, "Seaquest": 0.0090, "Asterix": 0.0072}
-"""Seconds per update on one core; measured by `python -m experiments.benchmarks.bench --networks`."""
-PLAYING = {"Breakout": 1.0, "Freeway": 7.0, "Seaquest": 2.0, "Asterix": 1.5}
-"""Seconds per 50 episodes."""
-REFITTING = {"Breakout": 0.2, "Freeway": 5.0, "Seaquest": 5.0, "Asterix": 4.0}
-"""Seconds to compute the learned features of 200,000 transitions after a refit."""
 
 
-def heuristic_cells(seeds: int, scale: str, strategies: Iterable[str], games: Iterable[str] = GAMES) -> list[Cell]:
-    """Return the cells of strategies in games, the budgets `FEW` first."""
-    rest = tuple(share for share in SHARES if share not in FEW)
-    cells = []
-    for shares in (FEW, rest):
-        for seed in range(seeds):
-            for game in games:
-                for strategy in strategies:
-                    if strategy in OPEN:
-                        cells += [network_cell(game, strategy, seed, scale, share=share) for share in shares]
-                    elif shares is FEW:
-                        cells.append(network_cell(game, strategy, seed, scale, **CLOSED[scale]))
-    return cells
+def network_cell(
+    game: str,
+    strategy: str,
+    seed: int,
+    scale: str,
+    *,
+    learner: str | None = None,
+    expert: str = "published",
+    random_share: float = 0.5,
+    **settings: Any,
+) -> Cell:
+    """Return a cell of the pool; another expert, or another preset of the scale, gives another cell.
+
+    Args:
+        game: the world.
+        strategy: an agent, or one of `REFERENCES` and `NO_LABELS`.
+        seed: seed of the data, of the selection and of the learner.
+        scale: "fast" or "paper".
+        learner: by default that of the strategy: cloning, or IQL with UDS.
+        expert: the name of the expert that collects the data.
+        random_share: share of random actions in the data.
+        **settings: more settings of the cell.
+    """
+    options: dict[str, Any] = {
+        "scale": scale,
+        "learner": learner or LEARNER.get(strategy, "iql"),
+        "learner_seed": seed,
+        "evaluations": EVALUATIONS,
+    }
+    if expert != "published":
+        options["expert"] = expert
+    if random_share != 0.5:
+        options["expert_share"] = round(1 - random_share, 10)
+    shared = {
+        "variant": scale,
+        "expert": expert_mark(game, {"problem": options}),
+        "preset": asdict(WORLDS[game].defaults.learning.preset(scale)),
+        "problem": options,
+    }
+    return Cell(POOL, game, strategy, seed, {**shared, **settings})
 
 
-def network_cell(game: str, strategy: str, seed: int, scale: str, **settings: Any) -> Cell:
-    """Return a cell of the pool."""
-    learner = LEARNER.get(strategy, "iql")
-    options = {"scale": scale, "learner": learner, "learner_seed": seed}
-    return Cell(
-        POOL, game, strategy, seed, {"variant": scale, "expert": expert_mark(game), "problem": options, **settings}
-    )
+def open_loop_cells(
+    seeds: Iterable[int],
+    scale: str,
+    strategies: Iterable[str],
+    games: Iterable[str] = GAMES,
+    shares: Iterable[float] = SHARES,
+) -> list[Cell]:
+    """Return one cell per seed, share, game and strategy, in this order."""
+    plan = [(share, game, strategy) for share in shares for game in games for strategy in strategies]
+    return [network_cell(game, strategy, seed, scale, share=share) for seed in seeds for share, game, strategy in plan]
 
 
 def run_network_cell(cell: Cell) -> list[Record]:
     """Choose labels, train and evaluate; checkpoints are kept until the cell is finished."""
     folder = TRAINING / cell.key
-    shared = game_problem(cell)
+    shared = game_problem(cell, **({"warm_start": True} if cell.settings.get("warm") else {}))
     learner: Any = shared.learner  # a neural one, see `network_cell`
     task = SelectionProblem(shared.dataset, replace(learner, checkpoints=folder), shared.evaluator)
     if cell.strategy in REFERENCES:
         records = _run_reference(task, folder)
+    elif cell.strategy == NO_LABELS:
+        records = [_record(task, np.zeros(0, np.int64), percent(0))]
     elif cell.strategy == "best-of":
         records = _run_best_of(cell, task)
     elif "share" in cell.settings:
@@ -111,9 +138,13 @@ def run_network_cell(cell: Cell) -> list[Record]:
 
 
 def _run_reference(task: SelectionProblem, folder: Path) -> list[Record]:
-    """Evaluate full labels, and record the learning curve."""
-    curve = _Curve(task, folder / "curve.json")
-    return [_record(task, np.flatnonzero(task.dataset.labelable), ""), *curve.points]
+    """Evaluate full labels, and record the learning curve; the adapted rule has no early part of it."""
+    early = EarlyCurve(task, folder / "curve.json").points if task.learner.rule != "adapted" else []
+    chosen = np.flatnonzero(task.dataset.labelable)
+    record = _record(task, chosen, "")
+    curve = task.learning_curve(chosen)
+    late = zip(curve.updates.tolist(), record["evaluations"], strict=True)
+    return [record, *early, *({"updates": updates, "curve": value} for updates, value in late)]
 
 
 def _run_open_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
@@ -132,7 +163,7 @@ def _run_open_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
 
 
 def _run_closed_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
-    """Play a strategy that uses the learned values of the network, and evaluate it at every budget."""
+    """Play a strategy that uses the learned values of the network, and evaluate it from scratch at every budget."""
     unit = number_of_labels(cell.settings["refit"], task.n_states)
     shares = [share for share in SHARES if share <= cell.settings["reach"]]
     budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
@@ -147,53 +178,38 @@ def _run_best_of(cell: Cell, task: SelectionProblem) -> list[Record]:
     """Evaluate sets sampled by visitation; record the best of the first 2, 4, ... and its return on fresh episodes."""
     share = cell.settings["share"]
     env = RewardSelectionEnv(task, number_of_labels(share, task.n_states), labels_per_refit=task.n_states)
-    search = agents.SearchTask(env, cell.seed)
-    sets = BestOf(**cell.settings["search"]).draw(search)
-    returns = search.evaluate(sets)
-    fresh = game_problem(cell, evaluation_seed=FRESH_SEED, rollouts=FRESH_EPISODES).evaluator
-    records = []
-    for calls in (2**k for k in range(1, len(sets).bit_length()) if 2**k <= len(sets)):
-        best = int(returns[:calls].argmax())
-        lasting = float(np.mean(fresh.returns(task.learn(sets[best]).batch)))
-        records.append({**_record(task, sets[best], percent(share)), "cost": calls, "fresh": lasting})
-    return records
-
-
-class _Curve:
-    """Learning curve of a network; points recorded before an interruption are kept on disk."""
-
-    def __init__(self, task: SelectionProblem, path: Path) -> None:
-        """Evaluate the learner of ``task`` during training."""
-        self._path, self._task = path, task
-        learner: Any = task.learner
-        self._updates = learner.settings.updates
-        self._every = max(1, self._updates // CURVE // STRETCH) * STRETCH
-        self.points: list[Record] = json.loads(path.read_text()) if path.exists() else []
-        task.learner = replace(learner, watch=self._evaluate)
-
-    def _evaluate(self, done: int, run: Run) -> None:
-        due = done % self._every == 0 or done == self._updates
-        if not due or any(point["updates"] == done for point in self.points):
-            return
-        value = float(self._task.evaluator.returns(PolicyList([run.policy]))[0])
-        self.points.append({"updates": done, "curve": value})
-        with whole_file(self._path) as file:
-            file.write(json.dumps(self.points).encode())
+    sets = BestOf(**cell.settings["search"]).draw(agents.SearchTask(env, cell.seed))
+    fresh = game_problem(cell, evaluation_seed=FRESH_SEED).evaluator
+    found = [
+        {
+            **_record(task, chosen, percent(share)),
+            "fresh": float(np.mean(fresh.returns(task.learn(chosen).batch))),
+        }
+        for chosen in sets
+    ]
+    return [
+        {**max(found[:calls], key=lambda record: float(record["return"])), "cost": calls}
+        for calls in (2**k for k in range(1, len(sets).bit_length()))
+    ]
 
 
 def _record(task: SelectionProblem, chosen: IntArray, labels: str) -> Record:
+    """Train from scratch, and return the readings with a description of the label set."""
     data = task.dataset
     rewards = data.all_rewards
     seen = np.isin(data.state, chosen)
     exact = {}
     if (data.spec.get("world"), task.learner.rule) == (WITH_TABLE, "uds"):
-        table = SelectionProblem(data, make_learner(), Evaluator(task.evaluator.engine))
+        table = SelectionProblem(data, make_learner(expectile=TABLE["expectile"]), Evaluator(task.evaluator.engine))
         exact = {"exact": table.score(chosen)}
+    evaluations = task.learning_curve(chosen).returns[0].tolist()
     return {
         **exact,
         "labels": labels,
         "share": len(chosen) / task.n_states,
-        "return": task.score(chosen),
+        "return": float(np.mean(evaluations)),
+        LAST_WEIGHTS: evaluations[-1],
+        "evaluations": evaluations,
         "size": len(chosen),
         "states": task.n_states,
         "rewarding": int(rewarding_states(data).sum()),
@@ -202,37 +218,33 @@ def _record(task: SelectionProblem, chosen: IntArray, labels: str) -> Record:
     }
 
 
-def training_runs(cell: Cell) -> int:
-    """Return the number of training runs of a cell."""
-    if "search" in cell.settings:
-        return math.prod(cell.settings["search"].values())
-    return round(cell.settings["reach"] / cell.settings["refit"]) if "refit" in cell.settings else 1
-
-
-def cpu_hours(cells: Iterable[Cell]) -> float:
-    """Return the estimated duration of cells on one core, in hours."""
-    total = 0.0
-    for cell in cells:
-        paper = cell.settings["problem"]["scale"] == "paper"
-        updates = WORLDS[cell.world].defaults.learning.settings(cell.settings["problem"]["scale"], None).updates
-        share = 0.2 if cell.strategy in LEARNER else 1.0
-        runs = training_runs(cell)
-        total += runs * updates * share * SECONDS[cell.world]
-        total += (runs + (CURVE if cell.strategy in REFERENCES else 0)) * PLAYING[cell.world]
-        if "refit" in cell.settings:
-            total += runs * REFITTING[cell.world] * (5 if paper else 1)
-    return total / 3600
-
-
 def of_game(results: list[Result], game: str) -> list[Result]:
     """Return the results of one game."""
     return [result for result in results if result.cell.world == game]
 
 
 def network_study(
-    name: str, question: str | None, cells: Any, rows: Any, figures: Any, place: int, findings: Any
+    name: str,
+    question: str | None,
+    cells: Any,
+    rows: Any,
+    figures: Any,
+    place: int,
+    findings: Any,
+    scales: tuple[str, ...] | None = None,
 ) -> Study:
-    """Return a study over cells of the pool; it runs at the laptop scale by default and states its cost first."""
+    """Return a study over cells of the pool, which states its cost first.
+
+    Args:
+        name: see `Study`, also for the other arguments.
+        question: what the study answers.
+        cells: seeds and solver -> cells.
+        rows: results -> rows.
+        figures: results -> figures.
+        place: position in the list of studies.
+        findings: rows -> sentences.
+        scales: scales that are run by default; None means all.
+    """
     return game_study(
         name,
         question,
@@ -243,6 +255,6 @@ def network_study(
         figures=figures,
         place=place,
         findings=findings,
-        scales=("laptop",),
+        scales=scales,
         cpu_hours=cpu_hours,
     )

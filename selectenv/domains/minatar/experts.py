@@ -1,4 +1,8 @@
-"""Experts of the MinAtar worlds: networks and tables that ship with the package, or user-supplied files."""
+"""Experts of the MinAtar worlds: networks and tables that ship with the package, or user-supplied files.
+
+The card of an expert names the action set that it was trained with: `actions`, by default "minimal". An expert with the
+minimal set also acts in a world with all actions: its choices are translated to the action numbers of the world.
+"""
 
 import hashlib
 import os
@@ -10,15 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.checks import did_you_mean
-from selectenv.domains.minatar.games import SIDE, MinAtarWorld
-from selectenv.errors import UnknownNameError, WeightsFileError
+from selectenv.domains.minatar.games import ACTION_SETS, SIDE, MinAtarWorld, action_set
+from selectenv.errors import OptionError, UnknownNameError, WeightsFileError
 from selectenv.io.weights import load_weights
 from selectenv.kernels.network.cnn import Layers, outputs
 from selectenv.kernels.network.packed_images import hash_rows, pack
 from selectenv.typing import BoolArray, IntArray
 
 FOLDER = Path(__file__).parent / "weights"
-SHIPPED = {"published": "{game}.npz", "tabular": "{game}-tabular.npz"}
+SHIPPED = {
+    "published": "{game}.npz",
+    **{f"published-{seed}": f"{{game}}-{seed}.npz" for seed in range(1, 5)},
+    "tabular": "{game}-tabular.npz",
+}
+"""File of each shipped expert by name. "published" was trained with seed 0, "published-1" with seed 1, and so on."""
 
 
 class Expert(Protocol):
@@ -43,16 +52,18 @@ class NetworkExpert:
 
         Raises:
             WeightsFileError: the weights belong to another network.
+            OptionError: it chooses actions that the world does not have.
         """
-        channels, inner = world.shape[2], SIDE - 2
+        self._actions = _translation(card, world)
+        channels, inner, n_actions = world.shape[2], SIDE - 2, len(self._actions)
         names = ("0.weight", "0.bias", "3.weight", "3.bias", "5.weight", "5.bias")
         shapes = {
             "0.weight": (16, channels, 3, 3),
             "0.bias": (16,),
             "3.weight": (128, 16 * inner * inner),
             "3.bias": (128,),
-            "5.weight": (world.n_actions, 128),
-            "5.bias": (world.n_actions,),
+            "5.weight": (n_actions, 128),
+            "5.bias": (n_actions,),
         }
         found = {name: array.shape for name, array in arrays.items()}
         if found != shapes or any(array.dtype != np.float32 for array in arrays.values()):
@@ -71,7 +82,7 @@ class NetworkExpert:
 
     def actions(self, images: BoolArray) -> IntArray:
         """Return the actions [batch] for images [batch, 10, 10, channels]."""
-        actions: IntArray = outputs(self._layers, images).argmax(axis=1)
+        actions: IntArray = self._actions[outputs(self._layers, images).argmax(axis=1)]
         return actions
 
 
@@ -83,7 +94,9 @@ class TableExpert:
 
         Raises:
             WeightsFileError: the arrays are not such a table.
+            OptionError: it chooses actions that the world does not have.
         """
+        self._actions = _translation(card, world)
         ids, action = arrays.get("ids"), arrays.get("action")
         valid = (
             ids is not None
@@ -94,19 +107,21 @@ class TableExpert:
             and ids.shape == action.shape
             and len(ids) > 0
             and bool((ids[1:] > ids[:-1]).all())
-            and int(action.max()) < world.n_actions
+            and int(action.max()) < len(self._actions)
         )
         if not valid or ids is None or action is None:
             raise WeightsFileError(f"this is not the table of an expert of {world.name}")
         self.card = card
         self.fingerprint = _fingerprint(arrays)
-        self._ids, self._action, self._n_actions = ids, action.astype(np.int64), world.n_actions
+        self._ids, self._action = ids, action.astype(np.int64)
 
     def actions(self, images: BoolArray) -> IntArray:
         """Return the actions [batch] for images [batch, 10, 10, channels]."""
         hashes = hash_rows(pack(images), np.uint64(0))
         place = np.minimum(np.searchsorted(self._ids, hashes), len(self._ids) - 1)
-        return np.where(self._ids[place] == hashes, self._action[place], hashes % self._n_actions)
+        chosen = np.where(self._ids[place] == hashes, self._action[place], hashes % len(self._actions))
+        actions: IntArray = self._actions[chosen]
+        return actions
 
 
 def load_expert(world: MinAtarWorld, expert: str = "published") -> Expert:
@@ -114,12 +129,13 @@ def load_expert(world: MinAtarWorld, expert: str = "published") -> Expert:
 
     Args:
         world: the game.
-        expert: "published", trained online with DQN; "tabular", solved exactly (Breakout only); or an .npz file
-            written by `selectenv train-expert`.
+        expert: "published", trained online with DQN; in Breakout also "published-1" to "published-4", the same with
+            other seeds, and "tabular", solved exactly; or an .npz file written by `selectenv train-expert`.
 
     Raises:
         UnknownNameError: the game has no expert with this name.
         WeightsFileError: the file is missing, damaged, or belongs to another game.
+        OptionError: the expert chooses among all actions, and the world has the minimal set.
     """
     game = world.name.lower()
     shipped = {name: FOLDER / file.format(game=game) for name, file in SHIPPED.items()}
@@ -143,6 +159,25 @@ def _load(world: MinAtarWorld, path: str, _modified: int) -> Expert:
         raise WeightsFileError(f"{path!r} is an expert of {card.get('game')!r}, not of {world.name}")
     kind = TableExpert if "ids" in arrays else NetworkExpert
     return kind(arrays, card, world)
+
+
+def _translation(card: dict[str, Any], world: MinAtarWorld) -> IntArray:
+    """Return the action number in the world of each action of an expert.
+
+    Raises:
+        WeightsFileError: the card names an action set that does not exist.
+        OptionError: the expert chooses actions that the world does not have.
+    """
+    actions = card.get("actions", "minimal")
+    if actions not in ACTION_SETS:
+        raise WeightsFileError(f"the card of this expert names the action set {actions!r}; allowed: all, minimal")
+    theirs, ours = action_set(world.name, actions), world.action_numbers
+    if not set(theirs) <= set(ours):
+        raise OptionError(
+            f"this expert chooses among {len(theirs)} actions, and {world.name} with actions={world.actions!r} has "
+            f'only {len(ours)} of them: use actions="all", or an expert that was trained with the minimal set'
+        )
+    return np.array([ours.index(number) for number in theirs])
 
 
 def _fingerprint(arrays: dict[str, NDArray[Any]]) -> str:

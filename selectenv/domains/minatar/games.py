@@ -1,12 +1,11 @@
 """MinAtar worlds (Young and Tian 2019, https://arxiv.org/abs/1903.03176): games with 10 x 10 images, run in batches.
 
-The games are those of MinAtar, with sticky actions, difficulty ramping and the minimal action set of each game. Four
-details are changed so that runs are reproducible and transitions are consistent:
+The games are those of MinAtar, with sticky actions, difficulty ramping and all six actions, as in the published
+experiments; an action that a game does not use does nothing. Episodes terminate where MinAtar ends them, in Freeway
+when a timer of 2,500 frames has run out. Two details are changed so that runs are reproducible and transitions are
+consistent:
 
 - a reset clears the last action, which MinAtar keeps: a sticky action cannot carry over from the previous episode;
-- an episode is truncated after 5,000 steps; MinAtar has no time limit;
-- Freeway's time limit of 2,500 frames truncates the episode instead of terminating it, because it is not visible in
-  the image;
 - Seaquest's diver count stays at 0 when six divers are brought home; MinAtar sets it to -1, which looks like 0 but
   lets the submarine surface without a cost.
 """
@@ -24,17 +23,21 @@ from selectenv.errors import MissingExtraError
 from selectenv.streams import Identity, generator
 from selectenv.typing import BoolArray, FloatArray, IntArray, UintArray
 
-ACTIONS = {"Breakout": (0, 1, 3), "Freeway": (0, 2, 4), "Seaquest": (0, 1, 2, 3, 4, 5), "Asterix": (0, 1, 2, 3, 4)}
-"""MinAtar's numbers of the minimal action set of each game; action i of a world is the i-th entry."""
+ALL_ACTIONS = (0, 1, 2, 3, 4, 5)
+"""MinAtar's numbers of its actions: no-op, left, up, right, down, fire."""
+MINIMAL_ACTIONS = {"Breakout": (0, 1, 3), "Freeway": (0, 2, 4), "Seaquest": ALL_ACTIONS, "Asterix": (0, 1, 2, 3, 4)}
+"""The actions that have an effect in each game, by MinAtar's numbers."""
+ACTION_SETS = ("all", "minimal")
 CHANNELS = {"Breakout": 4, "Freeway": 7, "Seaquest": 10, "Asterix": 4}
 """Channels of an image; listed here because importing MinAtar also imports plotting libraries and takes seconds."""
-GAMES = tuple(ACTIONS)
+GAMES = tuple(MINIMAL_ACTIONS)
 SIDE = 10
 """Images are SIDE x SIDE cells."""
-TIME_LIMIT = 5_000
-"""Steps after which an episode is truncated."""
-TIMED_GAMES = ("Freeway",)
-"""Games that stop by a time limit of their own, which counts as truncation."""
+
+
+def action_set(game: str, actions: str) -> tuple[int, ...]:
+    """Return MinAtar's numbers of an action set of a game, "all" or "minimal"."""
+    return ALL_ACTIONS if check_name("action set", actions, ACTION_SETS) == "all" else MINIMAL_ACTIONS[game]
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,14 @@ class MinAtarWorld:
     """The rules of one game; `Games` holds games in progress."""
 
     name: str
+    actions: str = "all"
+    """"all" six actions of MinAtar, or the "minimal" set: those that have an effect in the game."""
     sticky: float = 0.1
     """Probability that the previous action is repeated instead."""
     ramping: bool = True
     """Whether the difficulty increases over time."""
-    horizon: int = TIME_LIMIT
-    """Steps after which an episode is truncated."""
+    horizon: int | None = None
+    """Steps after which an episode is truncated; None for no limit."""
     family = "minatar"
     layout = None
 
@@ -55,13 +60,20 @@ class MinAtarWorld:
         """Reject unknown games and invalid options."""
         check_name("game", self.name, GAMES)
         check_real("sticky", self.sticky, "[0, 1]")
-        check_int("horizon", self.horizon)
+        check_name("action set", self.actions, ACTION_SETS)
+        if self.horizon is not None:
+            check_int("horizon", self.horizon)
         check_flag("ramping", self.ramping)
 
     @property
+    def action_numbers(self) -> tuple[int, ...]:
+        """MinAtar's numbers of the actions; action i of the world is the i-th entry."""
+        return action_set(self.name, self.actions)
+
+    @property
     def n_actions(self) -> int:
-        """Size of the minimal action set."""
-        return len(ACTIONS[self.name])
+        """Number of actions."""
+        return len(self.action_numbers)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -75,7 +87,7 @@ class MinAtarWorld:
             version = metadata.version("minatar")
         except metadata.PackageNotFoundError as error:
             raise self._missing(error) from error
-        text = f"minatar {version} {self.name} {float(self.sticky)} {self.ramping} {self.horizon}"
+        text = f"minatar {version} {self.name} {float(self.sticky)} {self.ramping} {self.horizon} {self.actions}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def new_game(self) -> Any:
@@ -120,7 +132,7 @@ class Games:
     def __init__(self, world: MinAtarWorld, keys: UintArray) -> None:
         """Start one game per row of ``keys``, which seed its randomness; see `stream_keys`."""
         self.world = world
-        self._actions = ACTIONS[world.name]
+        self._actions = world.action_numbers
         self._games = [world.new_game() for _ in keys]
         self._age = np.zeros(len(keys), np.int64)
         self.images: BoolArray = np.empty((len(keys), *world.shape), bool)
@@ -150,14 +162,14 @@ class Games:
                 game.env.diver_count = 0
             images[i] = game.env.state()
         self._age[chosen] += 1
-        late = self._age[chosen] >= self.world.horizon
-        truncated = over | late if self.world.name in TIMED_GAMES else late & ~over
+        horizon = self.world.horizon
+        truncated = np.zeros_like(over) if horizon is None else (self._age[chosen] >= horizon) & ~over
         entered = images if which is None else images[chosen]
-        finished = chosen[over | late]
+        finished = chosen[over | truncated]
         if len(finished):
             entered = entered.copy()
             self._restart(finished.tolist())
-        return Moves(reward, over & ~truncated, truncated, entered)
+        return Moves(reward, over, truncated, entered)
 
     def _restart(self, which: Iterable[int]) -> None:
         for i in which:

@@ -1,22 +1,27 @@
 """Images as numbered patches: the input of a 3 x 3 filter at each place, with each distinct patch stored once.
 
 Images of a game are similar: the 256 images of a batch have about 16 (Breakout), 60 (Asterix, Seaquest) or 140
-(Freeway) distinct patches at each place. A layer of filters is computed for distinct patches only; see `backprop`.
+(Freeway) distinct patches at each place, and three quarters (Breakout), half (Asterix, Seaquest) or a quarter (Freeway)
+of the images have the most frequent one. `backprop` uses both.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from selectenv.kernels.compiled import kernel
+from selectenv.kernels.compiled import exact_part, inlined, kernel
 from selectenv.kernels.rng import INCREMENT, mix
 from selectenv.kernels.threads import slices
-from selectenv.typing import ByteArray, Int32Array, IntArray, UintArray
+from selectenv.typing import ByteArray, Int32Array, IntArray, Uint32Array, UintArray
 
 REACH = 3
 """Rows and columns of a patch."""
-TOGETHER = 4
-"""Rows that are computed together; the number of rows of each place is a multiple of it."""
+CELLS = 128
+"""Numbers of cells: those of a patch, at most 126, and `NO_CELL`."""
+NO_CELL = CELLS - 1
+"""Fills up the last word of a patch."""
+ROW_BITS = 20
+"""Bits of a row in `Batch.mark`; batches are smaller than two to the power of this."""
 
 
 class Patches(NamedTuple):
@@ -24,31 +29,58 @@ class Patches(NamedTuple):
 
     number: Int32Array
     """[images, places] the patch at each place, row by row."""
+    usual: Int32Array
+    """[places] the most frequent patch at each place."""
     first: IntArray
-    """[patches + 1] range of cells of each patch."""
-    cells: ByteArray
-    """The cells that are set in each patch, numbered like filters [channels, 3, 3]."""
+    """[patches + 1] range of words of each patch."""
+    cells: Uint32Array
+    """The cells that are set in each patch, numbered like filters [channels, 3, 3], four to a word."""
 
 
 class Batch(NamedTuple):
-    """The images of one update, as rows of a table of distinct patches; reused from update to update."""
+    """The images of one update, as rows of a table of distinct patches; reused from update to update.
 
+    The first row of each place is its usual patch, and the images with another one are its exceptions.
+    """
+
+    image: Int32Array
+    """[size] the images by number; -1 for a missing image, which counts as one of usual patches."""
+    number: Int32Array
+    """[size, places] the patch of each image at each place."""
+    row_bounds: IntArray
+    """[places + 1] the rows of a place are row_bounds[place]..row_bounds[place + 1] - 1."""
+    exception_bounds: IntArray
+    """[places + 1] the same for exceptions."""
+    position: Int32Array
+    """[exceptions] the position in the batch of each exception."""
     row: Int32Array
-    """[size, places] the row of each image at each place; -1 for a missing image."""
+    """[exceptions] its row."""
+    shared_bounds: IntArray
+    """[places + 1] the same for those exceptions that share their row."""
+    shared: Int32Array
+    """[exceptions] these exceptions by number."""
     patch: Int32Array
-    """[rows] the patch of each row; -1 for padding."""
-    bounds: IntArray
-    """[places + 1] the rows of a place are bounds[place]..bounds[place + 1] - 1."""
-    seen: IntArray
-    """[patches] value of `clock` when the patch was last met."""
-    slot: Int32Array
-    """[patches] the row of the patch at that time."""
+    """[rows] the patch of each row."""
+    only: Int32Array
+    """[rows] the position in the batch of the only exception with this row; -1 if there are several or none."""
+    cell_bounds: Int32Array
+    """[rows + 1] range of words of each row."""
+    cells: Uint32Array
+    """The cells that are set in the patch of each row, as in `Patches`."""
+    mark: IntArray
+    """[patches] where the patch was last met: the value of `clock`, then its row at that place, see `ROW_BITS`."""
     clock: IntArray
     """[1] number of places filled so far, over all batches."""
 
 
-def find_patches(words: UintArray, shape: tuple[int, ...]) -> Patches:
-    """Return the patches of packed images [count, words] of a shape (rows, columns, channels)."""
+def find_patches(words: UintArray, shape: tuple[int, ...], weight: IntArray | None = None) -> Patches:
+    """Return the patches of packed images [count, words] of a shape (rows, columns, channels).
+
+    Args:
+        words: the images.
+        shape: rows, columns and channels of an image.
+        weight: [count] how often each image occurs; equally often by default.
+    """
     rows, columns, channels = shape
     images = words.view(np.uint8)
     number = np.empty((len(images), (rows - REACH + 1) * (columns - REACH + 1)), np.int32)
@@ -57,50 +89,80 @@ def find_patches(words: UintArray, shape: tuple[int, ...]) -> Patches:
         low, high, table, known = _number_patches(
             images[first:last], rows, columns, channels, number[first:last], low, high, table, known
         )
-    return Patches(number, *_cells_of(low[:known], high[:known]))
+    usual = np.array([np.bincount(column, weight).argmax() for column in number.T], np.int32)
+    return Patches(number, usual, *_in_words(*_cells_of(low[:known], high[:known])))
 
 
-def room(size: int, places: int) -> int:
-    """Return the largest number of rows of a batch of ``size`` images."""
-    return -(-size // TOGETHER) * TOGETHER * places
+def _in_words(first: IntArray, cells: ByteArray) -> tuple[IntArray, Uint32Array]:
+    """Return the cells of patches as words, at least one for each patch, and the range of words of each patch."""
+    count = np.diff(first)
+    bounds = np.append(0, np.cumsum(np.maximum(1, -(-count // 4))))
+    padded = np.full(4 * bounds[-1], NO_CELL, np.uint8)
+    padded[np.arange(len(cells)) + np.repeat(4 * bounds[:-1] - first[:-1], count)] = cells
+    return bounds, padded.view(np.uint32)
 
 
-def new_batch(size: int, patches: Patches) -> Batch:
-    """Return an empty `Batch` of ``size`` images."""
+def new_batch(size: int, patches: Patches, words: int = 0) -> Batch:
+    """Return an empty `Batch` of ``size`` images, with room for ``words`` words per patch, by default those known."""
     places, distinct = patches.number.shape[1], len(patches.first) - 1
+    most = (size + 1) * places + 1  # rows, with room for one that is written and then dropped
     return Batch(
-        row=np.empty((size, places), np.int32),
-        patch=np.empty(room(size, places), np.int32),
-        bounds=np.zeros(places + 1, np.int64),
-        seen=np.full(distinct, -1, np.int64),
-        slot=np.empty(distinct, np.int32),
+        image=np.empty(size, np.int32),
+        number=np.empty((size, places), np.int32),
+        row_bounds=np.zeros(places + 1, np.int64),
+        exception_bounds=np.zeros(places + 1, np.int64),
+        position=np.empty(most, np.int32),
+        row=np.empty(most, np.int32),
+        shared_bounds=np.zeros(places + 1, np.int64),
+        shared=np.empty(most, np.int32),
+        patch=np.empty(most, np.int32),
+        only=np.empty(most, np.int32),
+        cell_bounds=np.zeros(most, np.int32),
+        cells=np.empty(most * (words or int(np.diff(patches.first).max())), np.uint32),
+        mark=np.full(distinct, -1, np.int64),
         clock=np.zeros(1, np.int64),
     )
 
 
-@kernel
-def fill_batch(batch: Batch, patches: Patches, images: Int32Array) -> None:
-    """Fill a batch with images [size] given by number; -1 for a missing image."""
-    rows = 0
-    for place in range(patches.number.shape[1]):
-        batch.bounds[place] = rows
+@exact_part
+def fill_batch(batch: Batch, patches: Patches) -> None:
+    """Find the rows and the exceptions of the images of a batch; inner loops have no branches that mispredict."""
+    image, number, position, row, mark = batch.image, batch.number, batch.position, batch.row, batch.mark
+    for i in range(len(image)):
+        number[i] = patches.number[image[i]] if image[i] >= 0 else patches.usual
+    rows, exceptions, shared, cells = 0, np.uint64(0), np.uint64(0), 0
+    for place in range(len(patches.usual)):
+        start, usual = exceptions, patches.usual[place]
+        for i in range(len(image)):
+            position[exceptions], row[exceptions] = i, number[i, place]
+            exceptions += np.uint64(number[i, place] != usual)
+        batch.exception_bounds[place + 1] = exceptions
         batch.clock[0] += 1
-        now = batch.clock[0]
-        for i in range(len(images)):
-            if images[i] < 0:
-                batch.row[i, place] = -1
-                continue
-            patch = patches.number[images[i], place]
-            if batch.seen[patch] != now:
-                batch.seen[patch] = now
-                batch.slot[patch] = rows
-                batch.patch[rows] = patch
-                rows += 1
-            batch.row[i, place] = batch.slot[patch]
-        while rows % TOGETHER:
-            batch.patch[rows] = -1
-            rows += 1
-    batch.bounds[-1] = rows
+        now = batch.clock[0] << ROW_BITS
+        batch.patch[rows], batch.only[rows] = usual, -1
+        distinct = 1
+        for k in range(start, exceptions):
+            patch = row[k]
+            known = mark[patch] - now
+            new = known < 0
+            mine = distinct if new else known
+            mark[patch] = now + mine
+            batch.patch[rows + distinct] = patch
+            batch.only[rows + mine] = position[k] if new else -1
+            row[k] = rows + mine
+            distinct += new
+        for k in range(start, exceptions):
+            batch.shared[shared] = k
+            shared += np.uint64(batch.only[row[k]] < 0)
+        batch.shared_bounds[place + 1] = shared
+        for r in range(rows, rows + distinct):
+            patch = batch.patch[r]
+            for at in range(patches.first[patch], patches.first[patch + 1]):
+                batch.cells[cells] = patches.cells[at]
+                cells += 1
+            batch.cell_bounds[r + 1] = cells
+        rows += distinct
+        batch.row_bounds[place + 1] = rows
 
 
 @kernel
@@ -131,29 +193,13 @@ def _number_patches(
     Returns:
         ``low``, ``high``, ``table`` and ``known`` for the next images.
     """
-    across = columns - REACH + 1
-    places = (rows - REACH + 1) * across
-    size = np.uint64(len(table))
+    places = (rows - REACH + 1) * (columns - REACH + 1)
     here = np.zeros((places, 2), np.uint64)
     for i in range(len(images)):
-        here[:] = np.uint64(0)
-        for byte in range(images.shape[1]):
-            if images[i, byte] == 0:
-                continue
-            for bit in range(8):
-                cell = 8 * byte + bit
-                if not (images[i, byte] >> (7 - bit)) & 1 or cell >= rows * columns * channels:
-                    continue
-                r, c, k = cell // (columns * channels), cell // channels % columns, cell % channels
-                for dr in range(max(0, r - rows + REACH), min(REACH, r + 1)):
-                    for dc in range(max(0, c - columns + REACH), min(REACH, c + 1)):
-                        at = (k * REACH + dr) * REACH + dc
-                        here[(r - dr) * across + c - dc, at // 64] |= np.uint64(1) << np.uint64(at % 64)
+        patch_words(images[i], rows, columns, channels, here)
         for place in range(places):
             one, two = here[place]
-            spot = mix(mix(one) ^ (two + INCREMENT)) & (size - np.uint64(1))
-            while table[spot] >= 0 and (low[table[spot]] != one or high[table[spot]] != two):
-                spot = (spot + np.uint64(1)) & (size - np.uint64(1))
+            spot = table_spot(one, two, low, high, table)
             if table[spot] < 0:
                 if known == len(low):
                     low = np.concatenate((low, np.zeros(known, np.uint64)))
@@ -162,17 +208,42 @@ def _number_patches(
                 table[spot] = known
                 known += 1
                 number[i, place] = known - 1
-                if 2 * np.uint64(known) > size:
-                    size *= np.uint64(2)
-                    table = np.full(np.int64(size), -1, np.int32)
+                if 2 * known > len(table):
+                    table = np.full(2 * len(table), -1, np.int32)
                     for old in range(known):
-                        spot = mix(mix(low[old]) ^ (high[old] + INCREMENT)) & (size - np.uint64(1))
-                        while table[spot] >= 0:
-                            spot = (spot + np.uint64(1)) & (size - np.uint64(1))
-                        table[spot] = old
+                        table[table_spot(low[old], high[old], low, high, table)] = old
             else:
                 number[i, place] = table[spot]
     return low, high, table, known
+
+
+@inlined
+def patch_words(image: ByteArray, rows: int, columns: int, channels: int, into: UintArray) -> None:
+    """Write the patches of a packed image [bytes] as two words each [places, 2]."""
+    across = columns - REACH + 1
+    into[:] = np.uint64(0)
+    for byte in range(len(image)):
+        if image[byte] == 0:
+            continue
+        for bit in range(8):
+            cell = 8 * byte + bit
+            if not (image[byte] >> (7 - bit)) & 1 or cell >= rows * columns * channels:
+                continue
+            r, c, k = cell // (columns * channels), cell // channels % columns, cell % channels
+            for dr in range(max(0, r - rows + REACH), min(REACH, r + 1)):
+                for dc in range(max(0, c - columns + REACH), min(REACH, c + 1)):
+                    at = (k * REACH + dr) * REACH + dc
+                    into[(r - dr) * across + c - dc, at // 64] |= np.uint64(1) << np.uint64(at % 64)
+
+
+@inlined
+def table_spot(one: np.uint64, two: np.uint64, low: UintArray, high: UintArray, table: Int32Array) -> np.uint64:
+    """Return where the hash table holds a patch of two words, or the empty entry where it belongs."""
+    last = np.uint64(len(table) - 1)
+    spot = mix(mix(one) ^ (two + INCREMENT)) & last
+    while table[spot] >= 0 and (low[table[spot]] != one or high[table[spot]] != two):
+        spot = (spot + np.uint64(1)) & last
+    return spot
 
 
 @kernel
@@ -180,12 +251,17 @@ def _cells_of(low: UintArray, high: UintArray) -> tuple[IntArray, ByteArray]:
     """Return the range of set cells of each patch [patches + 1], and the cells."""
     first = np.zeros(len(low) + 1, np.int64)
     cells = np.empty(128 * len(low), np.uint8)
-    count = 0
     for i in range(len(low)):
-        for at in range(128):
-            word = low[i] if at < 64 else high[i]
-            if (word >> np.uint64(at % 64)) & np.uint64(1):
-                cells[count] = at
-                count += 1
-        first[i + 1] = count
-    return first, cells[:count].copy()
+        first[i + 1] = append_cells(low[i], high[i], cells, first[i])
+    return first, cells[: first[-1]].copy()
+
+
+@inlined
+def append_cells(one: np.uint64, two: np.uint64, cells: ByteArray, count: int) -> int:
+    """Write the cells that are set in a patch from ``cells[count]`` on; return the new count."""
+    for at in range(128):
+        word = one if at < 64 else two
+        if (word >> np.uint64(at % 64)) & np.uint64(1):
+            cells[count] = at
+            count += 1
+    return count

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from selectenv.kernels.compiled import kernel
-from selectenv.kernels.network.backprop import Adam, Pass, adam_step, backward, follow, forward
+from selectenv.kernels.network.backprop import Adam, Pass, adam_step, backward, follow, forward, output
 from selectenv.kernels.network.cnn import Layers
 from selectenv.kernels.network.patches import Batch, Patches, fill_batch
 from selectenv.kernels.threads import slices
 from selectenv.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-SAMPLE_COST = 1 << 15
+SAMPLE_COST = 1 << 13
 """Cost of one sample of one update, in the operations of `SLICE_COST`."""
 
 
@@ -62,46 +62,46 @@ def add_iql_updates(
     rule: Rule,
     patches: Patches,
     batches: tuple[Batch, Batch],
-    passes: tuple[Pass, Pass],
+    made: Pass,
     losses: FloatArray,
 ) -> None:
     """Make the updates of `iql_updates` and add the losses of all samples to ``losses`` [2]."""
     size = chosen.shape[1]
     now, later = batches
-    for_action, for_value = passes
-    state, next_state = np.empty(size, np.int32), np.empty(size, np.int32)
     goal, low = np.empty(size, np.float32), np.empty(size, np.float32)
     by_value = np.empty((size, 1), np.float32)
-    by_action = np.zeros((size, for_action.out.shape[1]), np.float32)
+    by_action = np.zeros((size, len(first.layers.output_bias)), np.float32)
     for u in range(len(chosen)):
         for i in range(size):
-            state[i], next_state[i] = data.state[chosen[u, i]], data.next_state[chosen[u, i]]
-        fill_batch(now, patches, state)
-        fill_batch(later, patches, next_state)
-        forward(value.layers, patches, later, for_value)
+            now.image[i], later.image[i] = data.state[chosen[u, i]], data.next_state[chosen[u, i]]
+        fill_batch(now, patches)
+        fill_batch(later, patches)
+        forward(value.layers, later, made)
         for i in range(size):
-            goal[i] = data.reward[chosen[u, i]] + np.float32(rule.gamma) * for_value.out[i, 0]
+            goal[i] = data.reward[chosen[u, i]]
+            if later.image[i] >= 0:
+                goal[i] += np.float32(rule.gamma) * output(value.layers, made.hidden, i, 0)
         low[:] = np.inf
         for target in targets:
-            forward(target.layers, patches, now, for_action)
+            forward(target.layers, now, made)
             for i in range(size):
-                low[i] = min(low[i], for_action.out[i, data.action[chosen[u, i]]])
-        forward(value.layers, patches, now, for_value)
+                low[i] = min(low[i], output(target.layers, made.hidden, i, data.action[chosen[u, i]]))
+        forward(value.layers, now, made)
         for i in range(size):
-            above = low[i] - for_value.out[i, 0]
+            above = low[i] - output(value.layers, made.hidden, i, 0)
             weight = np.float32(rule.expectile if above > 0 else 1 - rule.expectile)
             losses[0] += weight * above * above
             by_value[i, 0] = -2 * weight * above / np.float32(size)
-        backward(value.layers, patches, now, for_value, by_value, value.gradient)
+        backward(value.layers, now, made, by_value, value.gradient)
         for network in (first, second):
-            forward(network.layers, patches, now, for_action)
+            forward(network.layers, now, made)
             by_action[:] = 0
             for i in range(size):
                 action = data.action[chosen[u, i]]
-                wrong = for_action.out[i, action] - goal[i]
+                wrong = output(network.layers, made.hidden, i, action) - goal[i]
                 losses[1] += wrong * wrong
                 by_action[i, action] = 2 * wrong / np.float32(size)
-            backward(network.layers, patches, now, for_action, by_action, network.gradient)
+            backward(network.layers, now, made, by_action, network.gradient)
         for network in (value, first, second):
             adam_step(network.flat, network.flat_gradient, network.memory, rule.rate, done + u + 1)
         follow(targets[0].flat, first.flat, rule.target_step)
@@ -119,7 +119,7 @@ def iql_updates(
     rule: Rule,
     patches: Patches,
     batches: tuple[Batch, Batch],
-    passes: tuple[Pass, Pass],
+    made: Pass,
 ) -> FloatArray:
     """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones.
 
@@ -128,7 +128,7 @@ def iql_updates(
     """
     losses, networks = np.zeros(2), (first, second, value, targets)
     for row, end in slices(len(chosen), chosen.shape[1] * SAMPLE_COST):
-        add_iql_updates(*networks, data, chosen[row:end], done + row, rule, patches, batches, passes, losses)
+        add_iql_updates(*networks, data, chosen[row:end], done + row, rule, patches, batches, made, losses)
     mean: FloatArray = losses / chosen.size
     return mean
 
@@ -146,25 +146,26 @@ def add_cloning_updates(
     losses: FloatArray,
 ) -> None:
     """Make the updates of `cloning_updates` and add the losses of all samples to ``losses`` [1]."""
-    size, n_actions = chosen.shape[1], made.out.shape[1]
-    state = np.empty(size, np.int32)
+    size, n_actions = chosen.shape[1], len(network.layers.output_bias)
     wanted = np.empty((size, n_actions), np.float32)
     for u in range(len(chosen)):
         for i in range(size):
-            state[i] = data.state[chosen[u, i]]
-        fill_batch(batch, patches, state)
-        forward(network.layers, patches, batch, made)
+            batch.image[i] = data.state[chosen[u, i]]
+        fill_batch(batch, patches)
+        forward(network.layers, batch, made)
         for i in range(size):
             taken = data.action[chosen[u, i]]
-            top = made.out[i].max()
-            total = np.float32(0)
+            logits = wanted[i]
             for a in range(n_actions):
-                wanted[i, a] = np.exp(made.out[i, a] - top)
+                logits[a] = output(network.layers, made.hidden, i, a)
+            top, own, total = logits.max(), logits[taken], np.float32(0)
+            for a in range(n_actions):
+                wanted[i, a] = np.exp(logits[a] - top)
                 total += wanted[i, a]
-            losses[0] += np.log(total) + top - made.out[i, taken]
+            losses[0] += np.log(total) + top - own
             for a in range(n_actions):
                 wanted[i, a] = (wanted[i, a] / total - np.float32(a == taken)) / np.float32(size)
-        backward(network.layers, patches, batch, made, wanted, network.gradient)
+        backward(network.layers, batch, made, wanted, network.gradient)
         adam_step(network.flat, network.flat_gradient, network.memory, rate, done + u + 1)
 
 

@@ -15,14 +15,9 @@ SOLVED, UNSOLVED, PAUSED = 0, 1, 2
 
 
 @kernel
-def state_value(
-    model: Model, s: int, label: BoolArray, gamma: float, impute: float, values: FloatArray, margin: float, kept: int
-) -> tuple[float, int]:
-    """Return the value of the best choice at a state and the choice; transitions back to the state are solved for.
-
-    ``kept`` stays the choice unless another one gains more than ``margin``; -1 keeps none.
-    """
-    best, best_choice = -np.inf, kept
+def state_value(model: Model, s: int, label: BoolArray, gamma: float, impute: float, values: FloatArray) -> float:
+    """Return the value of the best choice at a state; transitions back to the state are solved for."""
+    best = -np.inf
     for choice in range(model.first_choice[s], model.first_choice[s + 1]):
         q = 0.0
         if model.seen[choice]:
@@ -35,12 +30,8 @@ def state_value(
                 else:
                     q += weight * values[model.next_state[k]]
             q /= 1.0 - back
-        if choice == kept:
-            q += margin
-        if q > best:
-            best = q
-            best_choice = choice
-    return best, best_choice
+        best = max(best, q)
+    return best
 
 
 @kernel
@@ -52,6 +43,7 @@ def solve_components(
     labelled_only: bool,
     enough: float,
     sweeps: int,
+    most_members: int,
     max_updates: int,
     at: IntArray,
     values: FloatArray,
@@ -61,14 +53,18 @@ def solve_components(
     ``at`` [2], the current component and the sweeps made over it, carries the position from call to call.
 
     Returns:
-        `SOLVED` after the last component; `UNSOLVED` if ``sweeps`` sweeps did not bring the changes in the current
-        component down to ``enough``; `PAUSED` after about ``max_updates`` updates of states.
+        `SOLVED` after the last component; `UNSOLVED` if the current component has more than ``most_members`` states, or
+        if ``sweeps`` sweeps did not bring the changes in it down to ``enough``; `PAUSED` after about ``max_updates``
+        updates of states.
     """
     updates = 0
     made = at[1]
     for component in range(at[0], len(model.component) - 1):
         low = model.component[component]
         high = model.component[component + 1]
+        if high - low > most_members:
+            at[0], at[1] = component, 0
+            return UNSOLVED
         for i in range(made, sweeps):
             if updates >= max_updates:
                 at[0], at[1] = component, i
@@ -79,7 +75,7 @@ def solve_components(
                 s = model.order[low + high - 1 - j] if i % 2 == 1 else model.order[j]
                 new = 0.0
                 if model.first_choice[s] < model.first_choice[s + 1] and (label[s] or not labelled_only):
-                    new = state_value(model, s, label, gamma, impute, values, 0.0, -1)[0]
+                    new = state_value(model, s, label, gamma, impute, values)
                 change = max(change, abs(new - values[s]))
                 values[s] = new
             if high == low + 1 or change <= enough:
@@ -92,23 +88,42 @@ def solve_components(
 
 
 @kernel
-def best_choices(
+def greedy_one(
     model: Model,
-    members: Int32Array,
     label: BoolArray,
     gamma: float,
     impute: float,
+    labelled_only: bool,
+    tie: float,
+    behaviour: FloatArray,
     values: FloatArray,
-    margin: float,
-    choices: Int32Array,
-) -> bool:
-    """Switch ``choices`` [members] to better ones that gain more than ``margin``; return whether any was switched."""
-    switched = False
-    for i in range(len(members)):
-        choice = state_value(model, members[i], label, gamma, impute, values, margin, choices[i])[1]
-        switched |= choice != choices[i]
-        choices[i] = choice
-    return switched
+    q: FloatArray,
+    policy: FloatArray,
+) -> None:
+    """Write the action values and action probabilities [n, actions] of a single label set; see `solve.greedy`."""
+    n, n_actions = policy.shape
+    for s in range(n):
+        first = model.first_choice[s]
+        last = model.first_choice[s + 1]
+        q[s] = np.nan
+        policy[s] = 1.0 / n_actions if first == last else 0.0
+        best, count = -np.inf, 0.0
+        for choice in range(first, last):
+            value = 0.0
+            if (label[s] or not labelled_only) and model.seen[choice]:
+                value = model.reward[choice] if label[s] else impute
+                for k in range(model.first_outcome[choice], model.first_outcome[choice + 1]):
+                    value += gamma * model.probability[k] * values[model.next_state[k]]
+            q[s, model.action[choice]] = value
+            best = max(best, value)
+        for choice in range(first, last):
+            if q[s, model.action[choice]] >= best - tie:
+                policy[s, model.action[choice]] = 1.0
+                count += 1.0
+        for choice in range(first, last):
+            policy[s, model.action[choice]] *= 1.0 / count
+        if labelled_only and not label[s] and first < last:
+            policy[s] = behaviour[s]
 
 
 @inlined
@@ -126,6 +141,7 @@ def push_visits(
     policy: FloatArray,
     gamma: float,
     left: float,
+    most_members: int,
     max_updates: int,
     component: int,
     entered: float,
@@ -134,13 +150,15 @@ def push_visits(
 ) -> tuple[int, float]:
     """Add up d in ``visits`` [n], with d = start + gamma P_pi^T d, by pushing mass along in the order of components.
 
-    Mass that cycles within a component is pushed until less than the share ``left`` of what entered it remains.
+    Mass that cycles within a component is pushed until less than the share ``left`` of what entered it remains. A
+    component of more than ``most_members`` states is left to the caller.
 
     Args:
         model: the empirical model.
         policy: [n, actions] weights.
         gamma: discount.
         left: see above.
+        most_members: see above.
         max_updates: updates of states after which to return.
         component: where to resume; the last component at the start.
         entered: the mass that entered this component, -1 if no mass was pushed in it so far.
@@ -154,6 +172,8 @@ def push_visits(
     while component >= 0:
         low = model.component[component]
         high = model.component[component + 1]
+        if high - low > most_members:
+            return component, entered
         remaining = mass_in(model.order, low, high, waiting)
         if entered < 0.0:
             entered = remaining

@@ -4,7 +4,10 @@ import numpy as np
 
 from selectenv.kernels.compiled import kernel
 from selectenv.kernels.tabular.model import Model
-from selectenv.typing import BoolArray, FloatArray, Int32Array
+from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+NEAR = 0.9
+"""Smallest exp(V - V_best) of a labelled state whose predecessors are pooled."""
 
 
 @kernel
@@ -92,4 +95,51 @@ def best_predecessors(
     """
     spread = np.zeros(len(values))
     spread_over_predecessors(values, labelled, first_predecessor, predecessor, count, tie, spread)
+    return spread
+
+
+@kernel
+def weigh_predecessors(
+    states: IntArray,
+    weight: FloatArray,
+    labelled: BoolArray,
+    first_predecessor: Int32Array,
+    predecessor: Int32Array,
+    count: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write transition count x weight [states] of unlabelled predecessors to ``out`` [n]; the last state counts."""
+    for k in range(len(states)):
+        for i in range(first_predecessor[states[k]], first_predecessor[states[k] + 1]):
+            if not labelled[predecessor[i]]:
+                out[predecessor[i]] = count[i] * weight[k]
+
+
+def pooled_predecessors(
+    values: FloatArray,
+    labelled: BoolArray,
+    first_predecessor: Int32Array,
+    predecessor: Int32Array,
+    count: FloatArray,
+) -> FloatArray:
+    """Return the exploit distribution of guided in the games: all near-best states are pooled.
+
+    The pool is every labelled state with exp(V - V_best) >= 0.9, where V_best is the largest value of a labelled state.
+    An unlabelled predecessor of a state in the pool weighs transition count x exp(V - V_best); if it precedes several,
+    the one with the smallest value counts, because the pool is visited from the best value downwards and the last
+    weight is kept. The weights w, which sum to 1, are flattened to exp(w) / sum exp(w) over the predecessors, which is
+    nearly uniform. All 0 if no state of the pool has an unlabelled predecessor.
+    """
+    spread = np.zeros(len(values))
+    known = np.flatnonzero(labelled)
+    if len(known) == 0:
+        return spread
+    known = known[np.argsort(-values[known], kind="stable")]
+    nearness = np.exp(values[known] - values[known[0]])
+    near = nearness >= NEAR
+    weigh_predecessors(known[near], nearness[near], labelled, first_predecessor, predecessor, count, spread)
+    support = np.flatnonzero(spread)
+    if len(support):
+        flattened = np.exp(spread[support] / spread[support].sum())
+        spread[support] = flattened / flattened.sum()
     return spread

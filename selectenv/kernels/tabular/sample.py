@@ -38,6 +38,19 @@ def draw(cumulative: FloatArray, first: int, last: int, unit: float) -> int:
     return first
 
 
+@inlined
+def draw_start(cumulative: FloatArray, unit: float) -> int:
+    """Return the first index whose cumulative probability exceeds ``unit``, by bisection: there may be many starts."""
+    low, high = 0, len(cumulative) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > unit:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 @kernel
 def walk_on(
     walk: Walk,
@@ -56,7 +69,7 @@ def walk_on(
     s, steps = at[0], at[1]
     for i in range(len(state)):
         if steps == 0:
-            s = draw(walk.start, 0, len(walk.start), next_unit(seed))
+            s = draw_start(walk.start, next_unit(seed))
         a = draw(policy[s], 0, n_actions, next_unit(seed))
         pair = s * n_actions + a
         k = draw(walk.cumulative, walk.first[pair], walk.first[pair + 1], next_unit(seed))
@@ -115,7 +128,7 @@ def play_on(
     total, factor = partial[0], partial[1]
     while episode < len(out) and max_steps > 0:
         if steps == 0:
-            s = draw(walk.start, 0, len(walk.start), next_unit(seed))
+            s = draw_start(walk.start, next_unit(seed))
             total, factor = 0.0, 1.0
         before = steps
         last = min(walk.horizon, steps + max_steps)

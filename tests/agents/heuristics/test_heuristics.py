@@ -13,9 +13,10 @@ import agents
 import selectenv
 from agents.base import gumbel_top_k, top_k
 from agents.errors import NotTrainedError
-from agents.heuristics.guided import SMALLEST, exploration
+from agents.heuristics.guided import SMALLEST, SMALLEST_POOLED, exploration, pooled_exploration
 from agents.heuristics.terminal import steps_to_termination
 from selectenv.errors import LabelError, OptionError, PhaseError
+from selectenv.kernels.tabular.occupancy import pooled_predecessors
 
 PUBLISHED = Path(__file__).parents[3] / "experiments" / "protocol" / "published_tables" / "heuristics_uds.csv"
 HEURISTICS = [name for name, row in agents.AGENTS.items() if row.kind.taxonomy.training == "none"]
@@ -96,6 +97,68 @@ def test_guided_schedules():
         > exploration(2, 31, "linear", 6.0, 1.0)
         > exploration(2, 31, "convex", 6.0, 1.0)
     )
+
+
+def test_guided_schedule_of_the_games():
+    """1,001 states, so T = floor(0.5 * 1001) = 500, in batches of 100: one alpha per batch, at the labels after it."""
+
+    def concave(b):
+        return 1 - np.exp(-6 * (500 - b) / 499)
+
+    def alpha(b, labels=np.inf, batch=100):
+        return pooled_exploration(b, 1001, "concave", 6.0, 0.5, batch, labels)
+
+    assert {alpha(b) for b in range(1, 101)} == {1.0}
+    for batch, after in ((2, 100), (3, 200), (4, 300), (5, 400)):
+        assert {alpha(b) for b in range(100 * batch - 99, 100 * batch + 1)} == {alpha(100 * batch)}
+        assert alpha(100 * batch) == pytest.approx(concave(after))
+    assert alpha(501) == alpha(900) == SMALLEST_POOLED
+    assert alpha(301, labels=350) == pytest.approx(concave(250))  # the last batch has 50 labels
+    assert alpha(2, batch=1) == pytest.approx(concave(1))
+    assert [pooled_exploration(b, 3, "concave", 6.0, 0.5, 1) for b in (1, 2)] == [1.0, SMALLEST_POOLED]
+    assert pooled_exploration(150, 1001, "linear", 6.0, 0.5, 100) == pytest.approx(1 - 99 / 499)
+
+
+def test_guided_follows_the_environment():
+    """In the games it pools predecessors and decays late; the first batch is drawn by visitation alone."""
+    env = gym.make(selectenv.env_id("Breakout"), budget=300, labels_per_refit=100, dataset_size=3_000, cache=False)
+    agent = agents.make("guided")
+    obs, info = env.reset(seed=0)
+    agent.begin(env.unwrapped.view())
+    np.testing.assert_allclose(agent.weights(obs, info), obs["visitation"], rtol=1e-6)
+    problem = env.unwrapped.problem
+    rewarded = np.unique(problem.dataset.state[problem.dataset.hidden_reward > 0])
+    batch = np.concatenate([rewarded, np.setdiff1d(np.arange(problem.n_states), rewarded)])[:100]
+    obs, _, _, _, info = env.step(batch)
+    learned = problem.learn(batch)
+    labelled = np.isin(np.arange(problem.n_states), batch)
+    pooled = pooled_predecessors(learned.values, labelled, *problem.dataset.predecessors)
+    assert pooled.any()
+    np.testing.assert_allclose(obs["predecessors"], pooled, rtol=1e-6)
+    alpha = pooled_exploration(101, problem.n_states, "concave", 6.0, 0.5, 100)
+    expected = alpha * obs["visitation"] + (1 - alpha) * obs["predecessors"]
+    np.testing.assert_allclose(agent.weights(obs, info), expected, rtol=1e-6)
+    chosen = agent.select_many(obs, info, 100, np.random.default_rng(0))
+    assert len(np.unique(np.concatenate([chosen, batch]))) == 200
+
+
+def test_guided_needs_the_predecessors_that_it_is_told_to_exploit():
+    tree = {"budget": 4, "dataset_size": 2000}
+    pooled, best = (agents.make("guided", exploit=exploit) for exploit in ("pooled", "best"))
+    with pytest.raises(OptionError, match="make the environment with exploit='pooled'"):
+        agents.play(gym.make(selectenv.env_id("Tree"), **tree), pooled)
+    with pytest.raises(OptionError, match="make the environment with exploit='best'"):
+        agents.play(gym.make(selectenv.env_id("Tree"), exploit="pooled", **tree), best)
+    default, told = (
+        agents.play(gym.make(selectenv.env_id("Tree"), exploit="pooled", **tree), agent, seed=3)
+        for agent in (agents.make("guided"), pooled)
+    )
+    assert default.labels.tolist() == told.labels.tolist()
+    plain = agents.play(gym.make(selectenv.env_id("Tree"), **tree), agents.make("guided"), seed=3)
+    linear = agents.play(
+        gym.make(selectenv.env_id("Tree"), exploit="best", **tree), agents.make("guided", decay="linear"), seed=3
+    )
+    assert plain.labels.tolist() == linear.labels.tolist()
 
 
 def test_guided_mixes_visitation_and_predecessors():
@@ -220,6 +283,7 @@ def test_adaptive_mixture_plays_only_the_environment_that_it_was_trained_on():
         ("guided", {"temperature": 0}),
         ("guided", {"temperature": float("inf")}),
         ("guided", {"fixtime": 1.5}),
+        ("guided", {"exploit": "worst"}),
         ("terminal-guided", {"floor": 0}),
         ("adaptive-mixture", {"scale": 0}),
         ("adaptive-mixture", {"exploit": "x"}),

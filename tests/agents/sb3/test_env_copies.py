@@ -121,7 +121,7 @@ def test_wrappers_without_arguments_of_a_bare_environment_are_copied():
     assert layers(copy_of(env)) == [Raising]
     assert layers(copy_of(env.unwrapped)) == []
     fresh = selectenv.make_env("Graph", budget=3, dataset_seed=None, dataset_size=500)
-    assert copy_of(fresh)._source is fresh._source
+    assert copy_of(fresh).source is fresh.source
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import csv
 import re
 from pathlib import Path
 
+import selectenv
+from experiments.analysis.game_verdicts import GameVerdict
 from experiments.analysis.row import Row
 from experiments.analysis.statistics import Summary
 from experiments.analysis.verdicts import CANNOT_BE_TOLD, Control, Verdict
@@ -55,7 +57,8 @@ def _verdict(line: dict[str, str]) -> Verdict | None:
     if outcome == CANNOT_BE_TOLD:
         reason = "".join(re.findall(r"^differs \((.*)\), but .*", reason))
     agreeing, others = map(int, (line["swapped"] or "0 of 0").split(" of "))
-    return Verdict(line["by the rule"] or outcome, reason, Control(agreeing, others))
+    kind = Verdict if line["world"] in selectenv.TABULAR else GameVerdict
+    return kind(line["by the rule"] or outcome, reason, Control(agreeing, others))
 
 
 def _number(text: str) -> float | None:

@@ -11,11 +11,7 @@ from experiments.analysis.comparison import (
     PLATEAU,
     SEARCH_REASONS,
     compare_budgets,
-    compare_game,
     compare_searches,
-    game_rule,
-    metrics_by_cell,
-    published_game,
     published_heuristics,
     published_initial_samples,
     search_reason,
@@ -29,8 +25,6 @@ from experiments.analysis.verdicts import (
     NOT_ENUMERATED,
     Control,
     Verdict,
-    judge,
-    outcome,
 )
 from experiments.protocol.published import PublishedMean
 from tests.experiments.analysis.synthetic_rows import result
@@ -57,15 +51,6 @@ def test_published_initial_samples_are_found_by_their_variant():
     assert published_initial_samples("Graph")["Graph", "initial 0", "guided", 3] == PublishedMean(3.701, 0.129)
     known = published_initial_samples("TwoRooms")
     assert known["TwoRooms", "initial 0.1", "guided", 36] == PublishedMean(0.511, 0.050)
-
-
-def test_published_games_are_found_by_their_percentage():
-    known = published_game("Breakout")
-    assert known["reduced-brute-force", ""] == (17.75, None)
-    assert known["es-1000", "15 %"] == (17.75, 0.85)
-    assert known["guided", "90 %"] == (17.06, 0.37)
-    assert len(known) == 13
-    assert published_game("Asterix")["guided", "90 %"] == (34.94, 1.01)
 
 
 def test_budgets_are_set_beside_the_published_mean():
@@ -285,85 +270,6 @@ def test_the_plateau_is_seen_in_the_training_score_of_both_rows():
     assert [row.ours.mean for row in rows] == [best - 5, best - 8]
 
 
-def played(strategy, returns, variant="paper", labels="15 %", metric="return"):
-    return [
-        result([{"labels": labels, metric: value}], "Breakout", strategy, seed, variant=variant)
-        for seed, value in enumerate(returns)
-    ]
-
-
-def test_games_are_set_beside_the_published_metrics_of_their_variant():
-    results = [
-        *played("uniform", [3.0, 5.0]),
-        *played("guided", [7.0, 7.2]),
-        *played("guided", [1.0, 1.2], variant="laptop"),
-        *played("es-1000", [1.0]),
-    ]
-    uniform, guided, laptop, search = compare_game(results, {"paper": published_game("Breakout")}, reason="expert")
-    assert (uniform.published, uniform.verdict, uniform.setting, uniform.metric) == (None, None, "paper", "return")
-    assert (uniform.world, uniform.labels, uniform.gap, uniform.ours.mean) == ("Breakout", "15 %", None, 4.0)
-    assert uniform.strategy == "uniform"
-    assert uniform.ours.improvement is None
-    assert (guided.published, guided.published_error, guided.verdict) == (
-        7.13,
-        0.11,
-        Verdict(AGREES, control=Control(0, 1)),
-    )
-    assert (guided.ours.mean, guided.ours.improvement, guided.gap) == (7.1, 1.0, None)
-    assert (guided.world, guided.labels, guided.strategy, guided.setting) == ("Breakout", "15 %", "guided", "paper")
-    assert (laptop.setting, laptop.published, laptop.verdict) == ("laptop", None, None)
-    assert laptop.ours.improvement is None
-    assert (search.published, search.published_error) == (17.75, 0.85)
-    assert search.verdict == Verdict(DIFFERS, "expert", Control(0, 1))
-    assert (
-        compare_game(played("es-1000", [1.0]), {"paper": published_game("Breakout")})[0].verdict.reason == "unexplained"
-    )
-
-
-def test_another_metric_of_a_game():
-    results = played("guided", [7.0], metric="fresh") + played("guided", [1.0])
-    (row,) = compare_game(results, {}, metric="fresh")
-    assert (row.metric, row.ours.mean) == ("fresh", 7.0)
-    (row,) = compare_game(results, {"paper": published_game("Breakout")}, metric="fresh")
-    assert (row.metric, row.published) == ("fresh", 7.13)
-    assert metrics_by_cell(results, "fresh") == {("paper", "guided", "15 %"): [7.0]}
-    assert metrics_by_cell(results, "return") == {("paper", "guided", "15 %"): [1.0]}
-
-
-def test_no_results_of_a_game():
-    assert compare_game([], {}) == []
-
-
-def test_ours_may_agree_with_another_published_row():
-    printed = {"paper": {("guided", "15 %"): PublishedMean(7.0, 0.1)}}
-    others = {("guided", "15 %"): PublishedMean(17.0, 0.1)}
-
-    def verdict(value, otherwise):
-        (row,) = compare_game(played("guided", [value]), printed, reason="expert", otherwise=otherwise)
-        assert (row.published, row.published_error) == (7.0, 0.1)
-        return row.verdict
-
-    swapped = {"paper": (others, "swapped")}
-    assert verdict(7.0, swapped) == Verdict(AGREES)
-    assert verdict(17.0, swapped) == Verdict(DIFFERS, "swapped")
-    assert verdict(30.0, swapped) == Verdict(DIFFERS, "expert")
-    assert verdict(17.0, {"laptop": (others, "swapped")}) == Verdict(DIFFERS, "expert")
-    assert verdict(17.0, None) == Verdict(DIFFERS, "expert")
-
-
-def test_the_control_of_a_game_may_be_chosen():
-    printed = {"paper": {("guided", "15 %"): PublishedMean(7.0, 0.1)}}
-    asked = []
-
-    def others(*key):
-        asked.append(key)
-        return [PublishedMean(7.1, 0.1), PublishedMean(9.0, 0.1), PublishedMean(-9.0, 0.1)]
-
-    (row,) = compare_game(played("guided", [7.0, 7.1]), printed, others=others)
-    assert asked == [("paper", "guided", "15 %")]
-    assert row.verdict == Verdict(AGREES, control=Control(1, 3))
-
-
 @pytest.mark.parametrize("side", [-1, 1])
 def test_only_the_other_strategies_of_the_same_world_variant_and_budget_are_controls(side):
     """Numbers that agree must be counted once each: not the right one, and none of another cell."""
@@ -380,9 +286,6 @@ def test_only_the_other_strategies_of_the_same_world_variant_and_budget_are_cont
     }
     (row,) = compare_budgets(swept("uniform", [2.9, 3.1]), table)
     assert row.verdict == Verdict(AGREES, control=Control(1, 2))
-    games = {("guided", "15 %"): near, ("a", "15 %"): near, ("b", "15 %"): PublishedMean(9.0, 0.1), ("c", "30 %"): near}
-    (row,) = compare_game(played("guided", [2.9, 3.1]), {"paper": games, "laptop": {("d", "15 %"): near}})
-    assert row.verdict == Verdict(AGREES, control=Control(1, 2))
 
 
 def test_training_scores_are_swapped_with_training_scores_and_test_scores_with_test_scores():
@@ -390,21 +293,3 @@ def test_training_scores_are_swapped_with_training_scores_and_test_scores_with_t
     train, test = compare_searches(searched("sequential-greedy", records, "CliffWalk"), "trained_uds")
     assert (train.verdict.control.others, test.verdict.control.others) == (4, 3)  # guided has no test score
     assert (train.verdict.by_rule, test.verdict.by_rule) == (AGREES, AGREES)
-
-
-def test_a_game_has_no_smallest_return_below_zero_and_no_largest():
-    def found(mean, stderr, runs=(0.1, 0.1)):
-        return judge(game_rule(summarise(np.array(runs))), PublishedMean(mean, stderr), [], "r")
-
-    assert found(-0.1, 0.05).by_rule == DIFFERS  # within three of its errors of 0
-    assert found(-0.2, 0.05) == Verdict(IMPOSSIBLE, "the world allows 0.000 to inf")
-    assert found(1e9, 0.05) == Verdict(DIFFERS, "r")
-    assert found(0.2, 0.05).by_rule == AGREES
-    assert found(0.104, None).by_rule == AGREES  # two decimals
-    assert found(0.106, None).by_rule == DIFFERS
-
-
-def test_published_returns_of_games_are_means_over_ten_seeds():
-    rule = game_rule(summarise(np.array([7.0])))
-    assert outcome(rule, PublishedMean(7.0 + 1.86, 0.25)) == outcome(rule, PublishedMean(7.0 - 1.86, 0.25)) == AGREES
-    assert outcome(rule, PublishedMean(7.0 + 1.88, 0.25)) == outcome(rule, PublishedMean(7.0 - 1.88, 0.25)) == DIFFERS

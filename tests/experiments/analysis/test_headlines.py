@@ -1,17 +1,21 @@
 """Counts, winners and sentences say what the rows say."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from experiments.analysis.game_comparison import number_of_figures
+from experiments.analysis.game_verdicts import NOT_RUN, SAME_SHARE, GameVerdict
 from experiments.analysis.headlines import (
     Agreement,
     Winner,
     agreement,
     agreement_sentence,
+    by_strategy,
     count_verdicts,
     discriminating,
-    judged_by_strategy,
+    games_sentence,
     listed_means,
     proof_sentence,
     verdict_sentence,
@@ -36,8 +40,25 @@ ROWS = [
     judged(IMPOSSIBLE, "brute-force"),
     judged(NOT_ENUMERATED, "brute-force", mean=None),
     judged(AGREES, "brute-force", mean=None),
-    judged(AGREES, "uniform", "Breakout"),
+    judged(AGREES, "uniform", "Tree"),
     row(mean=1.0),
+]
+
+
+def of_game(outcome, strategy="guided", control=TOLD, mean=1.0, counted=True):
+    verdict = GameVerdict(outcome, control=control, counted=counted)
+    return row("Breakout", "15 %", strategy, mean=None if outcome == NOT_RUN else mean, verdict=verdict, published=1.0)
+
+
+GAME_ROWS = [
+    of_game(AGREES),
+    of_game(AGREES, control=UNTOLD),
+    of_game(SAME_SHARE),
+    of_game(DIFFERS, "es-1000"),
+    of_game(CANNOT_BE_TOLD),
+    of_game(NOT_RUN, "es-1000"),
+    of_game(AGREES, counted=False),
+    row("Breakout", "15 %", "uniform", mean=1.0),
 ]
 
 
@@ -61,7 +82,7 @@ def test_what_cannot_be_told_is_not_agreement():
 
 
 def test_rows_by_strategy():
-    assert judged_by_strategy(iter(ROWS)) == {
+    assert by_strategy(iter(ROWS)) == {
         "uniform": [ROWS[0], ROWS[9]],
         "guided": ROWS[1:5],
         "visitation": [ROWS[5]],
@@ -69,13 +90,38 @@ def test_rows_by_strategy():
     }
 
 
-def test_the_sentence_of_agreement_counts_gated_strategies_in_tabular_worlds_only():
-    assert agreement_sentence(iter(ROWS)) == (
-        "Published numbers of uniform, visitation, brute-force: 2 of 3 can be told from other "
-        "strategies, and of these 1 of 2 agree (swapped: 2 of 8); with those that cannot be told 2 of 3 agree "
-        "(swapped: 2 of 8). Published numbers of all strategies: 5 of 8 can be told from other strategies, and of "
+def test_the_sentence_of_agreement_counts_gated_strategies_and_all_of_tabular_worlds():
+    assert agreement_sentence(iter([*ROWS, *GAME_ROWS])) == (
+        "Published numbers of uniform, visitation, brute-force: 3 of 4 can be told from other "
+        "strategies, and of these 2 of 3 agree (swapped: 3 of 12); with those that cannot be told 3 of 4 agree "
+        "(swapped: 3 of 12). Published numbers of all strategies: 5 of 8 can be told from other strategies, and of "
         "these 3 of 5 agree (swapped: 5 of 20); with those that cannot be told 5 of 8 agree (swapped: 11 of 28)."
     )
+
+
+def test_outcomes_of_games_are_counted_with_those_that_were_not_run():
+    found = count_verdicts(iter(GAME_ROWS))
+    assert found == Counter({AGREES: 3, SAME_SHARE: 1, DIFFERS: 1, CANNOT_BE_TOLD: 1, NOT_RUN: 1})
+    assert [len(rows) for rows in by_strategy(GAME_ROWS).values()] == [5, 2]
+    assert agreement(GAME_ROWS) == Agreement(3, 6, 5 * 1 + 3, 6 * 4)
+    assert verdict_sentence(iter(GAME_ROWS)) == (
+        "agrees: 3, same share: 1, differs: 1, cannot be told: 1, not run: 1; in level 3 of 6 agree (swapped: 8 of 24)"
+    )
+
+
+def test_the_sentence_of_games_counts_every_published_figure_once():
+    assert games_sentence(iter([*ROWS, *GAME_ROWS])) == (
+        f"Of the {number_of_figures()} published figures of MinAtar, 5 were run, and of these 2 agree in level, 1 more "
+        "in their share of the return with full labels (together 3 of 5); differ: 1, cannot be told: 1. Figures of "
+        "other strategies or data agree in level in 7 of 20 cases."
+    )
+    last = [replace(one, metric="last weights", verdict=replace(one.verdict, counted=False)) for one in GAME_ROWS[:4]]
+    others = [replace(last[0], labels="30 %"), replace(last[0], strategy="uniform")]
+    again = games_sentence([*GAME_ROWS, *last, *others])
+    assert again.endswith("20 cases. With the last weights of each run, as published, 3 of 4 agree.")
+    assert again.startswith(games_sentence(GAME_ROWS))
+    assert verdict_sentence([*GAME_ROWS, *last]) == verdict_sentence(GAME_ROWS)
+    assert games_sentence(ROWS) == games_sentence([of_game(NOT_RUN)]) == games_sentence([GAME_ROWS[6]]) == ""
 
 
 def test_sentences_name_only_what_was_run():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.analysis.game_verdicts import NOT_RUN, SAME_SHARE, GameVerdict
 from experiments.analysis.row_text import (
     CSV_COLUMNS,
     REPORT_COLUMNS,
@@ -74,6 +75,15 @@ def test_columns_without_an_entry_are_left_out():
             ["Graph", "3", "brute-force", "train", "not enumerated", "not enumerated: best known 7", "", ""],
         ),
     ]
+
+
+def test_figures_of_games_that_were_not_run():
+    missing = row("Breakout", "15 %", "guided", verdict=GameVerdict(NOT_RUN, "too long"), note=NOT_RUN, published=7.13)
+    assert csv_cells(missing)[5:] == [NOT_RUN, "", "", "", "", "", "7.130", "", "", "", "not run: too long"]
+    assert report_table([missing]).lines[0][0] == "not-run"
+    shared = row("Breakout", "15 %", "guided", mean=7.0, verdict=GameVerdict(SAME_SHARE, "0.5", UNTOLD), published=9.0)
+    assert csv_cells(shared)[-3:] == ["same share", "3 of 4", "same share: 0.5"]
+    assert report_table([shared]).lines[0][0] == "same-share"
 
 
 def test_numbers_have_three_decimals():

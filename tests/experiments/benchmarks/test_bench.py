@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import selectenv
-from experiments.benchmarks import bench_label_sets, bench_logs, bench_minatar, bench_networks, bench_selectors, timing
+from experiments.benchmarks import (
+    bench_label_sets,
+    bench_logs,
+    bench_minatar,
+    bench_networks,
+    bench_scaling,
+    bench_selectors,
+    timing,
+)
 from experiments.benchmarks.reference_qlearning import reference_performance
 from experiments.cli import main as cli
 
@@ -30,6 +38,22 @@ def test_games(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "times better" in printed
     assert "2,000 labels in a world of 3,000 states" in printed
+
+
+def test_scaling(monkeypatch, capsys, tmp_path):
+    """Time against the number of states, one process per size, with a figure; a search; episodes."""
+    monkeypatch.setattr(bench_scaling, "SIZES", (130, 200))
+    monkeypatch.setattr(bench_scaling, "LIMITS", {200: 0.5})
+    monkeypatch.setattr(bench_scaling, "GREEDY_STATES", 150)
+    monkeypatch.setattr(bench_scaling, "GREEDY_LABELS", 1)
+    monkeypatch.setattr(bench_scaling, "EPISODE_STATES", 200)
+    monkeypatch.setattr(bench_scaling, "EPISODE_LABELS", 20)
+    monkeypatch.setattr(bench_scaling, "FIGURE", tmp_path / "docs" / "scaling.png")
+    assert cli.main(["bench", "--scaling"]) == 0
+    printed = capsys.readouterr().out
+    for part in ("distinct transitions", "1024", "0.5", "150 evaluations", "terminal-guided", "scaling.png"):
+        assert part in printed
+    assert (tmp_path / "docs" / "scaling.png").stat().st_size > 10_000
 
 
 def test_selectors(monkeypatch, capsys):

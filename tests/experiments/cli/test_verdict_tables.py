@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from experiments.analysis.verdicts import AGREES, DIFFERS, Verdict
+from experiments.analysis.game_verdicts import NOT_RUN, SAME_SHARE, GameVerdict
+from experiments.analysis.verdicts import AGREES, CANNOT_BE_TOLD, DIFFERS, Verdict
 from experiments.cli.study_commands import comparison_table, verdict_counts
 from tests.experiments.analysis.synthetic_rows import UNTOLD, row, told
 
@@ -22,6 +23,19 @@ def test_counts_by_strategy():
         "uniform 1 0 0 1 2 of 2 4 of 8",
         "guided 0 1 0 0 0 of 1 1 of 4",
     ]
+
+
+def test_counts_of_games_have_their_own_outcomes():
+    games = [
+        row(mean=1.0, strategy="guided", verdict=GameVerdict(outcome, control=UNTOLD), published=1.0)
+        for outcome in (AGREES, SAME_SHARE, SAME_SHARE, DIFFERS, CANNOT_BE_TOLD)
+    ]
+    games.append(row(strategy="es-1000", verdict=GameVerdict(NOT_RUN, "too long"), published=1.0, note=NOT_RUN))
+    header, _, *lines = verdict_counts(games).splitlines()
+    names = "strategy agrees same share differs cannot be told not run swapped"
+    assert header.split() == names.split()
+    assert [" ".join(line.split()) for line in lines] == ["guided 1 2 1 1 0 15 of 20", "es-1000 0 0 0 0 1 0 of 0"]
+    assert comparison_table(games).splitlines()[-1].endswith("not run             1.000  not run: too long")
 
 
 def test_verdicts_row_by_row():

@@ -9,6 +9,7 @@ import pytest
 
 import agents
 import selectenv
+from selectenv import worlds
 from selectenv.datasets import minatar_collection as play
 from selectenv.datasets.images import Images
 from selectenv.domains.minatar.games import GAMES, MinAtarWorld
@@ -22,6 +23,7 @@ from selectenv.errors import (
     UnknownNameError,
     WeightsFileError,
 )
+from selectenv.kernels.network.cnn import outputs
 from selectenv.kernels.network.patches import find_patches
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners import CloningLearner, ExactLearner, IqlLearner, Settings
@@ -81,7 +83,7 @@ def test_labelling_everything_is_ordinary_iql(data, rule):
     every = np.ones(data.n_states, bool)
     found = flat_weights(learner_of(rule), data, every)
     plain = Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
-    patches = find_patches(data.images.words, data.images.shape)
+    patches = find_patches(data.images.words, data.images.shape, data.visits)
     run = IqlRun(plain, patches, 4, data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
     train(run, np.arange(len(data)), SHORT, 0, "learner", 0)
     by_hand = np.concatenate([part.ravel() for network in run.action_values for part in network])
@@ -102,7 +104,14 @@ def test_resuming_is_the_same_as_never_stopping(data, rule, stop, tmp_path, monk
     monkeypatch.setattr(training, "STRETCH", 4)
     monkeypatch.setattr(training, "CHECKPOINT_EVERY", 4)
     labels, some = half(data), np.arange(30)
-    undisturbed = act(policies(learner_of(rule), data, labels)[0], data, some)
+    evaluated = replace(SHORT, evaluations=4)  # after 9, 10, 11 and 12 updates
+
+    def actions(learner):
+        batch = learner.fit(data, data.all_rewards, labels).batch
+        return np.stack([act(policy, data, some) for policy in batch.policies])
+
+    undisturbed = actions(learner_of(rule, evaluated))
+    assert len(undisturbed) == 4
     seen = []
 
     def kill(done, run):
@@ -110,18 +119,17 @@ def test_resuming_is_the_same_as_never_stopping(data, rule, stop, tmp_path, monk
         if len(seen) == stop:
             raise KeyboardInterrupt
 
-    learner = learner_of(rule, checkpoints=tmp_path, watch=kill)
+    learner = learner_of(rule, evaluated, checkpoints=tmp_path, watch=kill)
     with pytest.raises(KeyboardInterrupt):
         learner.fit(data, data.all_rewards, labels)
     again = replace(learner, watch=lambda done, run: seen.append(done))
-    np.testing.assert_array_equal(act(policies(again, data, labels)[0], data, some), undisturbed)
+    np.testing.assert_array_equal(actions(again), undisturbed)
     watched = [4, 8, 12] * (2 if rule == "adapted" else 1)
     watched.insert(stop, watched[stop - 1])  # only the callback that was interrupted is repeated
     assert seen == watched
     for run in (training.IqlRun, training.CloningRun):
         monkeypatch.setattr(run, "advance", lambda *_: pytest.fail("trained again"))
-    third = learner_of(rule, checkpoints=tmp_path)
-    np.testing.assert_array_equal(act(policies(third, data, labels)[0], data, some), undisturbed)
+    np.testing.assert_array_equal(actions(learner_of(rule, evaluated, checkpoints=tmp_path)), undisturbed)
 
 
 def test_checkpoints_of_other_runs_are_refused(data, tmp_path):
@@ -201,14 +209,14 @@ def test_labels_whose_reward_equals_the_imputed_one_are_dropped(data):
     assert (learned.q == 0).all()
     np.testing.assert_allclose(learned.table, 1 / data.n_actions)
     assert calls == []
-    assert policies(learner, data, telling) is policies(learner, data, ~nothing)
+    assert policies(learner, data, telling)[0] is policies(learner, data, ~nothing)[0]
     assert calls == [12]
 
 
 def test_behaviour_cloning_needs_no_labels(data):
     draws, greedy = (CloningLearner(settings=SHORT, most_likely=most_likely) for most_likely in (False, True))
     none, every = np.zeros(data.n_states, bool), np.ones(data.n_states, bool)
-    assert policies(draws, data, none) is policies(draws, data, every)
+    assert policies(draws, data, none)[0] is policies(draws, data, every)[0]
     chances, likeliest = (act(policies(learner, data, none)[0], data, np.arange(20)) for learner in (draws, greedy))
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     np.testing.assert_array_equal(likeliest.argmax(axis=1), chances.argmax(axis=1))
@@ -242,6 +250,48 @@ def test_several_runs_are_averaged(data):
     returns = [evaluator.evaluate(policy) for policy in (first, second)]
     np.testing.assert_array_equal(evaluator.returns(PolicyList([first, second])), returns)
     assert problem.performance(labels) == pytest.approx(np.mean(returns))
+
+
+def test_evaluations_are_spread_over_the_last_part_of_a_run(data):
+    assert Settings(updates=50, evaluations=10).evaluated_at == (32, 34, 36, 38, 40, 42, 44, 46, 48, 50)
+    assert Settings(updates=7).evaluated_at == (7,)
+    setting = replace(SHORT, evaluations=3)
+    assert setting.evaluated_at == (9, 11, 12)
+    learned = learner_of("uds", setting).fit(data, data.all_rewards, np.ones(data.n_states, bool))
+    np.testing.assert_array_equal(learned.updates, [9, 11, 12])
+    plain = Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
+    patches = find_patches(data.images.words, data.images.shape, data.visits)
+    rows = generator(0, "learner", 0, "batches", 0).integers(len(data), size=(training.STRETCH, 16))
+    for policy, updates in zip(learned.batch.policies, setting.evaluated_at, strict=True):
+        run = IqlRun(plain, patches, 4, data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
+        run.advance(rows[:updates], 0)
+        for mine, by_hand in zip(policy.networks, run.action_values, strict=True):
+            for part, other in zip(mine, by_hand, strict=True):
+                np.testing.assert_array_equal(part, other)
+
+
+def test_the_performance_is_the_mean_of_the_learning_curve(data):
+    options = {"dataset": data, "learner": "iql", "updates": 12, "rollouts": 2, "learner_runs": 2}
+    labels = half(data)
+    problem = selectenv.make_problem("Breakout", evaluations=3, **options)
+    performance = problem.performance(labels)
+    updates, returns = problem.learning_curve(labels)
+    assert updates.tolist() == [9, 11, 12]
+    assert returns.shape == (2, 3)
+    assert performance == returns.mean()
+    assert returns[:, -1].mean() == selectenv.make_problem("Breakout", **options).performance(labels)
+    assert (problem.evaluator.counts.asked, problem.evaluator.counts.computed) == (2, 1)
+    again = selectenv.make_problem("Breakout", evaluations=3, **options)
+    np.testing.assert_array_equal(again.learning_curve(labels).returns, returns)
+    none = problem.learning_curve([])  # nothing is trained
+    assert none.returns.shape == (2, 3)
+
+
+def test_the_learning_curve_of_a_table_is_one_point():
+    problem = selectenv.make_problem("Tree", dataset_size=500, cache=False)
+    updates, returns = problem.learning_curve([1, 2])
+    assert updates.tolist() == [0]
+    assert returns.tolist() == [[problem.performance([1, 2])]]
 
 
 def test_many_sets_are_the_sets_one_by_one(data):
@@ -284,7 +334,9 @@ def test_policies_of_networks_need_a_game(data):
         ({"learner": "iql", "learner_runs": 0}, OptionError, "learner_runs"),
         ({"learner": "uds", "updates": 10}, OptionError, "table"),
         ({"learner": "uds", "learner_runs": 2}, OptionError, "table"),
-        ({"learner": "iql", "scale": "lapptop"}, OptionError, "Did you mean 'laptop'"),
+        ({"learner": "uds", "evaluations": 2}, OptionError, "table"),
+        ({"learner": "iql", "evaluations": 0}, OptionError, "evaluations"),
+        ({"learner": "iql", "scale": "fats"}, OptionError, "Did you mean 'fast'"),
         ({"learner": "iql", "checkpoints": 3}, OptionError, "must be a path"),
         ({"learner": "iql", "checkpoints": "/proc/nowhere"}, FileError, "cannot be written"),
     ],
@@ -329,12 +381,22 @@ def test_networks_need_images():
 
 
 def test_scales_set_the_training(data):
-    laptop = selectenv.make_problem("Breakout", dataset=data, learner="iql").learner.settings
-    assert laptop == Settings(10_000, 1e-3, 0.02, 0.7, 256)
+    fast = selectenv.make_problem("Breakout", dataset=data, learner="iql").learner.settings
+    assert fast == Settings(40_000, 1e-3, 0.005, 0.7, 256)
     for game, updates in (("Breakout", 125_000), ("Seaquest", 125_000), ("Asterix", 75_000), ("Freeway", 25_000)):
-        assert selectenv.WORLDS[game].defaults.learning.updates == updates
+        learning = selectenv.WORLDS[game].defaults.learning
+        assert learning.settings("paper", None) == Settings(updates, 3e-4, 0.005, 0.7, 256)
+        assert learning.preset("paper").transitions == 1_000_000
+        assert learning.preset(None) == learning.preset("fast") == learning.fast
     paper = selectenv.make_problem("Breakout", dataset=data, learner="iql", scale="paper").learner.settings
     assert paper == Settings(125_000, 3e-4, 0.005, 0.7, 256)
+
+
+def test_scales_set_the_size_of_the_data(monkeypatch):
+    monkeypatch.setattr(worlds, "cached", lambda spec, gather: pytest.fail(str(spec["size"])))
+    for scale, size in ((None, 500_000), ("fast", 500_000), ("paper", 1_000_000)):
+        with pytest.raises(pytest.fail.Exception, match=f"^{size}$"):
+            selectenv.make_problem("Asterix", scale=scale)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -355,7 +417,7 @@ def test_a_whole_episode_in_every_game(game, monkeypatch):
     assert episode.performance == again.performance
 
 
-def test_few_refits_at_the_laptop_scale(data, monkeypatch):
+def test_few_refits_at_the_fast_scale(data, monkeypatch):
     counts = []
     fit = IqlLearner.fit
     monkeypatch.setattr(IqlLearner, "fit", lambda self, *arguments: counts.append(1) or fit(self, *arguments))
@@ -389,3 +451,25 @@ def test_greedy_policies_take_the_smaller_value_of_two_networks(data):
     zero = GreedyPolicy(tuple(type(network)(*(0 * part for part in network)) for network in policy.networks))
     np.testing.assert_allclose(act(zero, data, some), 1 / data.n_actions)
     np.testing.assert_allclose(act(CloningPolicy(zero.networks[0]), data, some), 1 / data.n_actions)
+
+
+def test_values_are_those_of_the_value_network(data):
+    """Under the adapted rule in labelled states only; without a value network they are the largest action values."""
+    labels, ends = half(data), []
+    watched = learner_of("uds", training_runs=2, watch=lambda done, run: ends.append(run))
+    learned = watched.fit(data, data.all_rewards, labels)
+    networks = [run.networks["value"].layers for run in ends]
+    expected = np.mean([outputs(network, data.images[:])[:, 0] for network in networks], axis=0, dtype=float)
+    np.testing.assert_allclose(learned.values, expected, atol=1e-6)
+    assert np.abs(learned.values - learned.q.max(axis=1)).max() > 1e-3
+    only = GreedyPolicy(learned.runs[0].networks)
+    some, images = np.arange(40), data.images[:40]
+    np.testing.assert_array_equal(
+        only.state_values(some, images), only.values_and_probabilities(some, images)[0].max(axis=1)
+    )
+    adapted = learner_of("adapted").fit(data, data.all_rewards, labels)
+    valued = adapted.policy.valued.state_values(np.arange(data.n_states), data.images[:])
+    np.testing.assert_allclose(adapted.values, np.where(labels, valued, 0.0), atol=1e-6)
+    assert adapted.values.any()
+    for learner, known in ((learner_of("none"), labels), (learner_of("uds"), np.zeros_like(labels))):
+        assert not learner.fit(data, data.all_rewards, known).values.any()

@@ -14,7 +14,7 @@ from experiments.engine.cell import Result
 from experiments.engine.store import ResultsStore
 from experiments.protocol.published import reward_sums
 from experiments.studies import find_studies
-from experiments.studies.game_episodes import expert_mark
+from experiments.studies.game_episodes import expert_file, expert_mark, file_mark
 
 STUDIES = {
     name: study for name, study in find_studies().items() if name.startswith("breakout") and study.cpu_hours is None
@@ -46,22 +46,31 @@ def test_there_is_a_study_for_every_published_table():
 
 
 def test_cells_know_the_expert_behind_their_data():
-    marks = {
-        cell.settings["variant"]: cell.settings["expert"] for cell in STUDIES["breakout-heuristics"].cells(1, "exact")
-    }
-    assert marks["laptop"] == marks["paper"] == expert_mark("Breakout") != marks["paper, tabular expert"]
+    cells = {cell.settings["variant"]: cell for cell in STUDIES["breakout-heuristics"].cells(1, "exact")}
+    assert cells["paper"].settings["expert"] == expert_mark("Breakout")
+    assert cells["paper, tabular expert"].settings["expert"] == file_mark(expert_file("Breakout", "tabular"))
+    assert len({cell.settings["expert"] for cell in cells.values()}) == 2
+
+
+def test_tables_learn_the_expectile_of_the_network_from_the_published_data():
+    for name, study in STUDIES.items():
+        for cell in study.cells(1, "exact"):
+            problem = cell.settings["problem"]
+            assert problem["scale"] == "paper"
+            assert problem.get("expectile") == (None if name == "breakout-rewards" else 0.7)
 
 
 def test_heuristics():
     study = STUDIES["breakout-heuristics"]
     chosen = ("uniform", "guided")
-    results = run(study, 2, lambda cell: cell.strategy in chosen and "tabular" not in cell.settings["variant"])
+    results = run(study, 2, lambda cell: cell.strategy in chosen and cell.settings["variant"] == "paper")
     rows = study.rows(results)
     assert {(row.labels, row.strategy) for row in rows} >= {("15 %", "uniform"), ("90 %", "guided")}
     judged = [row for row in rows if row.verdict]
     assert len(judged) == 6
     assert {(row.strategy, row.setting) for row in judged} == {("guided", "paper")}
     assert judged[0].published == 7.13
+    assert not any(row.verdict.counted for row in judged)  # the published learner is a network
     assert all(len(record["first"]) == 24 for result in results for record in result.records)
     drawn = study.figures(results)
     assert "Frames of Breakout that are labelled first" in drawn
@@ -107,49 +116,61 @@ def test_rewards_inside_the_selected_sets():
     assert (np.diff(sums, axis=0) >= 0).all()
     assert sums.max() <= records["uniform", 0.146]["total"]
     rows = study.rows(results)
-    assert sum(row.verdict is not None for row in rows) == len(reward_sums())
+    assert sum(row.verdict.counted for row in rows) == len(reward_sums())
     assert "visitation finds" in study.findings(rows)[0]
+
+
+def test_shares_of_reward_are_those_of_all_reward():
+    study = STUDIES["breakout-rewards"]
+    cell = next(cell for cell in study.cells(1, "exact") if cell.strategy == "uniform")
+    records = [{"labels": "15 %", "share": 0.146, "rewards": [14_000.0, 14_001.0], "total": 100_000.0}]
+    (row,) = study.rows([Result(cell, records, 0.1)])
+    assert str(row.verdict) == "same share: 0.14 of the return with full labels, published 0.14"
+    records[0]["total"] = 50_000.0
+    (row,) = study.rows([Result(cell, records, 0.1)])
+    assert row.verdict.outcome == DIFFERS
 
 
 @pytest.mark.parametrize("learner", ["uds", "adapted"])
 def test_behaviour(learner):
     study = STUDIES[f"breakout-behaviour-{learner}"]
     results = run(study, 1)
-    assert len(results) == 10
+    assert len(results) == 5
     labels = {record["labels"] for record in results[0].records}
     assert labels == {"0 %", "15 %", "30 %", "45 %", "60 %", "75 %", "90 %", "100 %"}
     rows = study.rows(results)
-    assert len(rows) == 80
-    assert sum(row.published is not None for row in rows) == 40
-    assert all(row.setting.endswith("paper") for row in rows if row.verdict)
+    assert len(rows) == sum(row.published is not None for row in rows) == 40
+    assert all(row.verdict.control.others == 4 for row in rows)
 
 
-def test_a_share_that_fits_only_when_swapped_is_said_so():
+def test_the_printed_ratio_is_the_share_of_random_actions():
     study = STUDIES["breakout-behaviour-uds"]
-    (cell,) = (cell for cell in study.cells(1, "exact") if cell.settings["variant"] == "expert 0.3, paper")
-    rows = study.rows([Result(cell, [{"labels": "90 %", "share": 0.9, "return": 7.6}], 0.1)])
-    assert rows[0].published == 17.70
-    assert rows[0].verdict.outcome == DIFFERS
-    assert "printed for 0.7" in rows[0].verdict.reason
-    rows = study.rows([Result(cell, [{"labels": "90 %", "share": 0.9, "return": 17.5}], 0.1)])
-    assert rows[0].verdict.outcome == AGREES
+    cells = {cell.settings["problem"]["expert_share"]: cell for cell in study.cells(1, "exact")}
+    assert sorted(cells) == [0.0, 0.3, 0.5, 0.7, 1.0]
+    for expert, random in ((0.7, 17.70), (0.3, 7.60), (1.0, 0.87), (0.0, 5.49)):
+        twice = [replace(cells[expert], seed=seed) for seed in (0, 1)]
+        (row,) = study.rows([Result(cell, [{"labels": "90 %", "return": random}], 0.1) for cell in twice])
+        assert row.published == random
+        assert row.verdict.outcome == AGREES
 
 
 def test_coverage():
     study = STUDIES["breakout-coverage"]
     results = run(study, 1)
     rows = study.rows(results)
-    states = [row for row in rows if row.metric == "unique states" and row.setting == "paper"]
+    states = [row for row in rows if row.metric == "unique states"]
     assert [row.published for row in states] == [99254, 26255, 13731, 7110, 3535]
+    assert states[0].strategy == "random share 0"
+    assert results[0].cell.settings["problem"]["expert_share"] == 1.0
     assert all(row.verdict.outcome == DIFFERS for row in states)  # so few data cover little
     assert study.figures(results)
-    assert f"expert 0: {states[0].ours.mean:,.0f} states" in study.findings(rows)[1]
+    assert f"random share 0: {states[0].ours.mean:,.0f} states" in study.findings(rows)[0]
 
 
 def test_the_report_shows_games(tmp_path):
     study = STUDIES["breakout-heuristics"]
     cells = [
-        cell for cell in study.cells(1, "exact") if cell.strategy == "uniform" and cell.settings["variant"] == "laptop"
+        cell for cell in study.cells(1, "exact") if cell.strategy == "uniform" and cell.settings["variant"] == "paper"
     ]
     records = [{"labels": "15 %", "share": 0.15, "return": 3.0, "states": 9}]
     with ResultsStore(tmp_path / "r.sqlite") as store, store.writing():
@@ -158,15 +179,15 @@ def test_the_report_shows_games(tmp_path):
     text = (tmp_path / "report.html").read_text()
     assert 'id="breakout-heuristics"' in text
     assert "15 %" in text
-    assert "breakout-heuristics: laptop, mean over budgets: uniform 3.00" in text
+    assert "breakout-heuristics: paper, mean over budgets: uniform 3.00" in text
 
 
 def test_the_command_refuses_what_the_study_has_not(capsys, tmp_path):
     results = ["--results", str(tmp_path / "r.sqlite")]
     assert cli.main(["run", "breakout-heuristics", "--solver", "sampled", *results]) == 1
     assert "has no sampled solver" in capsys.readouterr().err
-    assert cli.main(["run", "breakout-heuristics", "--scale", "laptp", *results]) == 1
-    assert "Did you mean 'laptop'" in capsys.readouterr().err
+    assert cli.main(["run", "breakout-heuristics", "--scale", "papr", *results]) == 1
+    assert "Did you mean 'paper'" in capsys.readouterr().err
     assert cli.main(["run", "breakout-heuristics", "--only", "Breakot", *results]) == 1
     assert "Did you mean 'Breakout'" in capsys.readouterr().err
 
@@ -176,7 +197,7 @@ def test_a_game_in_tensorboard(tmp_path):
 
     study = STUDIES["breakout-trained"]
     for cell in study.cells(1, "exact"):
-        if cell.strategy == "guided" and cell.settings["variant"] == "laptop" and cell.settings["share"] in (0.15, 0.9):
+        if cell.strategy == "guided" and cell.settings["variant"] == "paper" and cell.settings["share"] in (0.15, 0.9):
             TensorBoardLog(tmp_path, study.problem_of).log(Result(small(cell), study.run_cell(small(cell)), 0.1))
     (folder,) = {path.parent for path in tmp_path.rglob("events.*")}
     log = EventAccumulator(str(folder)).Reload()

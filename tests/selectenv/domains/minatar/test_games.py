@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from selectenv.domains.minatar.experts import FOLDER, NetworkExpert, TableExpert, load_expert
-from selectenv.domains.minatar.games import ACTIONS, GAMES, Games, MinAtarWorld, stream_keys
+from selectenv.domains.minatar.games import ALL_ACTIONS, GAMES, MINIMAL_ACTIONS, Games, MinAtarWorld, stream_keys
 from selectenv.errors import MissingExtraError, OptionError, UnknownNameError, WeightsFileError
 from selectenv.io.weights import load_weights, save_weights
 from selectenv.kernels.network.cnn import outputs
+from selectenv.kernels.network.packed_images import hash_rows, pack
 
 WORLDS = {name: MinAtarWorld(name) for name in GAMES}
+SMALL = {name: MinAtarWorld(name, "minimal") for name in GAMES}
 
 
 def rollout(games, steps, seed=0):
@@ -34,8 +36,12 @@ def test_the_games_are_those_of_minatar(name):
     world = WORLDS[name]
     game = world.new_game()
     assert world.shape == tuple(game.state_shape())
-    assert ACTIONS[name] == tuple(game.minimal_action_set())
-    assert (game.sticky_action_prob, world.ramping, world.horizon) == (0.1, True, 5_000)
+    assert world.action_numbers == ALL_ACTIONS == tuple(range(game.num_actions()))
+    assert SMALL[name].action_numbers == MINIMAL_ACTIONS[name] == tuple(game.minimal_action_set())
+    assert (game.sticky_action_prob, world.ramping, world.horizon) == (0.1, True, None)
+    settings = {"horizon": 5_000, "sticky": 0.0, "ramping": False, "actions": "minimal"}
+    others = [MinAtarWorld(name, **{option: value}) for option, value in settings.items()]
+    assert len({world.fingerprint, *(other.fingerprint for other in others)}) == 5
     games = Games(world, stream_keys(3, 0))
     assert games.images.dtype == np.bool_
     assert games.images.shape == (3, *world.shape)
@@ -79,17 +85,33 @@ def test_a_reset_forgets_the_last_action():
         assert games.images[0, 9, :, 0].argmax() == paddle
 
 
-def test_episodes_are_cut_not_ended_by_the_clock():
+@pytest.mark.parametrize("name", GAMES)
+def test_both_action_sets_play_the_same_game(name):
+    """Action i of the small set is MinAtar's action number MINIMAL_ACTIONS[name][i], in both worlds."""
+    keys = stream_keys(3, 5)
+    large, small = Games(WORLDS[name], keys), Games(SMALL[name], keys)
+    chosen = np.random.default_rng(0).integers(SMALL[name].n_actions, size=(60, 3))
+    for row in chosen:
+        for one, other in zip(large.step(np.array(MINIMAL_ACTIONS[name])[row]), small.step(row), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_horizon_truncates():
     games = Games(MinAtarWorld("Freeway", horizon=5), stream_keys(2, 0))
     stay = np.zeros(2, np.int64)
     cuts = [games.step(stay) for _ in range(10)]
     assert [moves.truncated.all() for moves in cuts] == [False] * 4 + [True] + [False] * 4 + [True]
     assert not any(moves.terminated.any() for moves in cuts)
-    games = Games(WORLDS["Freeway"], stream_keys(1, 0))
-    games._games[0].env.terminate_timer = 0  # MinAtar is about to call 2,500 frames an end
-    moves = games.step(np.zeros(1, np.int64))
-    assert moves.truncated[0]
-    assert not moves.terminated[0]
+
+
+def test_the_end_of_freeway_is_terminal():
+    """Its timer of 2,500 frames is below 0 after 2,501 steps."""
+    for horizon, length, terminated in ((None, 2_501, True), (2_501, 2_501, True), (2_500, 2_500, False)):
+        games, over, steps = Games(MinAtarWorld("Freeway", horizon=horizon), stream_keys(1, 0)), False, 0
+        while not over:
+            moves = games.step(np.zeros(1, np.int64))
+            over, steps = bool(moves.terminated[0] | moves.truncated[0]), steps + 1
+        assert (steps, moves.terminated[0], moves.truncated[0]) == (length, terminated, not terminated)
 
 
 def test_a_lost_ball_ends_an_episode_and_the_next_one_is_shown():
@@ -108,7 +130,7 @@ def test_six_divers_brought_home_leave_none():
     games = Games(WORLDS["Seaquest"], stream_keys(1, 0))
     game = games._games[0]
     game.env.sub_y, game.env.surface, game.env.diver_count, game.sticky_action_prob = 1, False, 6, 0.0
-    moves = games.step(np.array([ACTIONS["Seaquest"].index(2)]))  # up
+    moves = games.step(np.array([2]))  # up
     assert moves.reward[0] > 0
     assert game.env.diver_count == 0
 
@@ -120,6 +142,11 @@ def test_what_is_no_game():
         MinAtarWorld("Breakout", sticky=2.0)
     with pytest.raises(OptionError, match="ramping"):
         MinAtarWorld("Breakout", ramping="yes")
+    with pytest.raises(UnknownNameError, match=r"unknown action set 'minimum'.*Did you mean 'minimal'"):
+        MinAtarWorld("Breakout", actions="minimum")
+    for horizon in (0, 2.5, "long"):
+        with pytest.raises(OptionError, match="horizon"):
+            MinAtarWorld("Breakout", horizon=horizon)
     with pytest.raises(OptionError, match="games"):
         stream_keys(0, 0)
 
@@ -155,7 +182,7 @@ def test_the_compiled_network_agrees_with_torch(name, seed):
         torch.manual_seed(seed)
         network = SmallCnn(world.shape[2], world.n_actions)
     images = rng.random((5, *world.shape)) < 0.2
-    expert = NetworkExpert(as_arrays(network), {}, world)
+    expert = NetworkExpert(as_arrays(network), {"actions": "all"}, world)
     with torch.inference_mode():
         expected = network(to_tensor(images)).numpy()
     np.testing.assert_allclose(outputs(expert._layers, images), expected, atol=1e-5)
@@ -176,6 +203,56 @@ def test_every_game_ships_an_expert_with_its_card(name):
     assert expert.actions(images).shape == (4,)
 
 
+def network_arrays(n_actions, channels=4, seed=0):
+    """Random weights of an expert."""
+    rng = np.random.default_rng(seed)
+    shapes = {
+        "0.weight": (16, channels, 3, 3),
+        "0.bias": (16,),
+        "3.weight": (128, 1024),
+        "3.bias": (128,),
+        "5.weight": (n_actions, 128),
+        "5.bias": (n_actions,),
+    }
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def table_arrays(n_actions, images):
+    """A table that knows half of the images."""
+    ids = np.unique(hash_rows(pack(images), np.uint64(0)))[::2]
+    return {"ids": ids, "action": (np.arange(len(ids)) % n_actions).astype(np.uint8)}
+
+
+@pytest.mark.parametrize("kind", [NetworkExpert, TableExpert])
+def test_an_expert_acts_by_the_numbers_of_its_world(kind):
+    """Trained with the minimal set: action i becomes MinAtar's number in a world with all actions."""
+    images = np.random.default_rng(1).random((200, *WORLDS["Breakout"].shape)) < 0.2
+    arrays = network_arrays(3) if kind is NetworkExpert else table_arrays(3, images)
+    for card in ({}, {"actions": "minimal"}):
+        large, small = (kind(arrays, card, worlds["Breakout"]) for worlds in (WORLDS, SMALL))
+        np.testing.assert_array_equal(large.actions(images), np.array([0, 1, 3])[small.actions(images)])
+        assert set(large.actions(images).tolist()) == {0, 1, 3}
+        assert large.fingerprint == small.fingerprint
+
+
+@pytest.mark.parametrize("kind", [NetworkExpert, TableExpert])
+def test_an_expert_with_all_actions_needs_a_world_with_all_actions(kind):
+    images = np.random.default_rng(1).random((200, *WORLDS["Breakout"].shape)) < 0.2
+    arrays, card = network_arrays(6) if kind is NetworkExpert else table_arrays(6, images), {"actions": "all"}
+    chosen = kind(arrays, card, WORLDS["Breakout"]).actions(images)
+    assert {0, 1, 2} < set(chosen.tolist()) <= set(ALL_ACTIONS)
+    with pytest.raises(OptionError, match="chooses among 6 actions, and Breakout with actions='minimal' has only 3"):
+        kind(arrays, card, SMALL["Breakout"])
+    with pytest.raises(WeightsFileError, match="action set 'some'; allowed: all, minimal"):
+        kind(arrays, {"actions": "some"}, WORLDS["Breakout"])
+    with pytest.raises(WeightsFileError, match=r"not the (weights|table) of an expert of Breakout"):
+        kind(arrays, {"actions": "minimal"}, WORLDS["Breakout"])
+
+
+def test_the_minimal_set_of_seaquest_is_all():
+    NetworkExpert(network_arrays(6, 10), {"actions": "all"}, SMALL["Seaquest"])
+
+
 def test_the_expert_of_breakout_earns_more_than_chance():
     from experiments.training.expert_returns import expert_returns
 
@@ -190,7 +267,7 @@ def test_a_table_answers_what_it_does_not_know_by_the_image_alone():
     images = np.random.default_rng(0).random((50, *world.shape)) < 0.1
     first = table.actions(images)
     np.testing.assert_array_equal(first[::-1], table.actions(images[::-1].copy()))
-    assert set(first.tolist()) == {0, 1, 2}
+    assert set(first.tolist()) == {0, 1, 3}
 
 
 def test_expert_files_that_are_none(tmp_path):

@@ -56,7 +56,7 @@ def test_large_models_agree_with_small_ones(world, seed, adapted, exclude, sweep
         patch.setattr(single, "in_lanes", lambda model: False)
         patch.setattr(single, "SWEEPS", sweeps)
         model = data.empirical_model(data.all_rewards, exclude_unseen=exclude)
-        patch.setitem(data._models, "excluding" if exclude else "plain", twins.in_components(model))
+        patch.setitem(data._models, exclude, twins.in_components(model))
         large = learner.fit(data, data.all_rewards, label)
     np.testing.assert_allclose(small.values, large.values, atol=1e-9)
     np.testing.assert_array_equal(small.table, large.table)

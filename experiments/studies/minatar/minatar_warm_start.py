@@ -1,0 +1,146 @@
+"""What do refits that start from the networks of the refit before cost in return?
+
+A label set that grows by 2.5 % of the states at a time, in an order drawn by visitation, is learned by refits that
+start from the networks of the refit before, for a fifth of the updates each. At three budgets the return of these
+networks is compared with that of networks that are trained from scratch on the same labels. Guided is also played with
+refits from scratch, to compare the labels that it chooses.
+"""
+
+import shutil
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import agents
+from experiments.analysis.claims import by_budget, is_not_better
+from experiments.analysis.figures import new_figure
+from experiments.analysis.row import Row, mean_of
+from experiments.analysis.statistics import summarise
+from experiments.engine.cell import Cell, Record, Result
+from experiments.protocol.budgets import percent
+from experiments.studies.game_episodes import game_problem
+from experiments.studies.minatar import network_cells
+from experiments.studies.minatar.network_cells import CLOSED, network_cell, network_study, of_game, run_network_cell
+from selectenv.budget import number_of_labels
+from selectenv.env import RewardSelectionEnv
+from selectenv.problem import SelectionProblem
+
+NAME, SCALE, GAMES = "minatar-warm-start", "fast", ("Breakout", "Asterix")
+BUDGETS = (0.30, 0.60, 0.90)
+REFITS = "refits"
+"""Strategy of the cells that compare both ways of training on the same labels."""
+WARM, COLD = "warm start", "from scratch"
+COLD_SEEDS = 1
+"""Seeds of guided with refits from scratch, which takes an hour or more each."""
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return, seed by seed, the cells that compare both ways of training, and of guided with both kinds of refits."""
+    found = []
+    for seed in range(seeds):
+        warm = {**CLOSED, "warm": True}
+        found += [network_cell(game, REFITS, seed, SCALE, budgets=BUDGETS, **warm) for game in GAMES]
+        ways = (True, False) if seed < COLD_SEEDS else (True,)
+        found += [
+            network_cell(game, "guided", seed, SCALE, **{**CLOSED, "warm": way}) for way in ways for game in GAMES
+        ]
+    return found
+
+
+def run_cell(cell: Cell) -> list[Record]:
+    """Learn growing label sets with warm starts and from scratch; guided runs as in other studies."""
+    if cell.strategy != REFITS:
+        return run_network_cell(cell)
+    folder = network_cells.TRAINING / cell.key
+    shared = game_problem(cell, warm_start=True)
+    learner: Any = shared.learner
+    task = SelectionProblem(shared.dataset, replace(learner, checkpoints=folder), shared.evaluator)
+    unit = number_of_labels(cell.settings["refit"], task.n_states)
+    steps = round(cell.settings["reach"] / cell.settings["refit"])
+    env = RewardSelectionEnv(task, steps * unit, labels_per_refit=steps * unit + 1)
+    order = agents.play(env, agents.make("visitation"), cell.seed).labels
+    wanted = {round(share / cell.settings["refit"]): share for share in cell.settings["budgets"]}
+    records = []
+    for step in range(1, steps + 1):
+        labels = order[: step * unit]
+        warm = task.learn(labels)
+        if step in wanted:
+            records.append(
+                {
+                    "labels": percent(wanted[step]),
+                    "return": float(np.mean(task.learning_curve(labels).returns)),
+                    WARM: float(np.mean(task.evaluator.returns(warm.batch))),
+                }
+            )
+    shutil.rmtree(folder, ignore_errors=True)
+    return records
+
+
+def rows(results: list[Result]) -> list[Row]:
+    """Return one row per game, budget and way of training, for the same labels and for guided."""
+    found = []
+    for game in GAMES:
+        values: dict[tuple[str, str, str], list[float]] = {}
+        for result in of_game(results, game):
+            same = result.cell.strategy == REFITS
+            setting = "the same labels" if same else "labels of guided"
+            for record in result.records:
+                if same:
+                    values.setdefault((setting, record["labels"], WARM), []).append(record[WARM])
+                way = WARM if not same and result.cell.settings["warm"] else COLD
+                values.setdefault((setting, record["labels"], way), []).append(record["return"])
+        found += [
+            Row(game, labels, way, "return", summarise(np.array(runs)), None, setting=setting)
+            for (setting, labels, way), runs in values.items()
+        ]
+    return found
+
+
+def findings(rows: list[Row]) -> list[str]:
+    """Say whether warm starts earn as much as training from scratch, budget by budget and on average."""
+    sentences = []
+    for setting in dict.fromkeys(row.setting for row in rows):
+        for game in dict.fromkeys(row.world for row in rows):
+            mine = [row for row in rows if (row.world, row.setting) == (game, setting)]
+            found = by_budget(mine, COLD, WARM)
+            if found is None:
+                continue
+            budgets = [str(row.labels) for row in mine if row.strategy == COLD]
+            listed = ", ".join(
+                f"{labels} {mean_of(mine, strategy=WARM, labels=labels):.2f} against "
+                f"{mean_of(mine, strategy=COLD, labels=labels):.2f}"
+                for labels in budgets
+            )
+            sentences.append(
+                f"{game}, {setting}: warm starts earn as much as training from scratch: "
+                f"{is_not_better(found, found.first)}; {listed} (lost on average: {found})"
+            )
+    return sentences
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw return against labels for both ways of training, one panel per game and kind of labels."""
+    found = rows(results)
+    settings = list(dict.fromkeys(row.setting for row in found))
+    figure = new_figure(9, 3.2 * len(settings))
+    for i, setting in enumerate(settings):
+        for j, game in enumerate(GAMES):
+            axes = figure.add_subplot(len(settings), len(GAMES), len(GAMES) * i + j + 1)
+            for way in (WARM, COLD):
+                points = sorted(
+                    (float(str(row.labels).split(maxsplit=1)[0]), row.ours.mean, row.ours.stderr)
+                    for row in found
+                    if row.ours and (row.world, row.setting, row.strategy) == (game, setting, way)
+                )
+                if points:
+                    axes.errorbar(*zip(*points, strict=True), label=way, marker="o", markersize=3)
+            axes.set_title(f"{game}, {setting}", fontsize=9)
+            axes.set(xlabel="percentage of states labelled", ylabel="return")
+            axes.grid(alpha=0.3)
+            if axes.has_data():
+                axes.legend(fontsize=7)
+    return {"Return of refits with a warm start and from scratch": figure}
+
+
+STUDY = replace(network_study(NAME, __doc__, cells, rows, figures, 29, findings), run_cell=run_cell)

@@ -1,0 +1,117 @@
+"""The infos of vector environments in Gymnasium's format: one array per key, and a mask ``_key`` of who has it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selectenv.datasets.reward_summary import RewardSummary
+from selectenv.kernels.tabular.episode_steps import MEASURE, MEASURED, OVER, WASTED, StepResult
+from selectenv.observation import Observation
+from selectenv.typing import BoolArray, IntArray
+
+Info = dict[Any, Any]
+
+
+def put(info: Info, key: Any, array: Any, mask: BoolArray, *, every: bool = False) -> None:
+    """Add the values of a key for the environments in ``mask``; those of the others become 0.
+
+    Args:
+        info: the info to add to.
+        key: the key.
+        array: [environments, ...] the values, or a dict of arrays.
+        mask: [environments] who has them.
+        every: whether they all do.
+    """
+    if not every and isinstance(array, np.ndarray):
+        array[~mask] = None if array.dtype == object else np.zeros((), array.dtype)
+    info[key], info[f"_{key}"] = array, mask.copy()
+
+
+def put_step(info: Info, result: StepResult, states: NDArray[Any], mask: BoolArray, *, every: bool, ends: bool) -> None:
+    """Add what a step returns to the environments in ``mask``.
+
+    Args:
+        info: the info to add to.
+        result: the result of the step.
+        states: [environments] ids of the labelled states.
+        mask: [environments] whose step it was.
+        every: whether it was one of all environments.
+        ends: whether any of their episodes has ended.
+    """
+    put(info, "state", states, mask, every=every)
+    put(info, "wasted", result.marks[WASTED].copy(), mask, every=every)
+    revealed: Info = {}
+    for action, found in enumerate(result.reveals[:, -1].tolist()):
+        mine = result.reveals[action, :-1] if every else result.reveals[action, :-1] & mask
+        if found and (every or mine.any()):
+            put(revealed, action, result.revealed[action].copy(), mine, every=every)
+    put(info, "revealed", revealed, mask, every=every)
+    if ends:
+        ended = result.marks[OVER] & result.marks[MEASURE] & mask
+        if ended.any():
+            put(info, "performance", result.numbers[MEASURED].copy(), ended)
+
+
+def put_begin(
+    info: Info, states: NDArray[Any], budgets: IntArray, initial_revealed: Info, mask: BoolArray, *, every: bool
+) -> None:
+    """Add what a reset returns to the environments in ``mask``.
+
+    Args:
+        info: the info to add to.
+        states: [environments, n] ids of the states.
+        budgets: [environments]
+        initial_revealed: see `initially_revealed`.
+        mask: [environments] which were reset.
+        every: whether all were.
+    """
+    put(info, "states", states, mask, every=every)
+    put(info, "budget", budgets, mask, every=every)
+    put(info, "initial_revealed", initial_revealed, mask)
+
+
+def initially_revealed(labelled: BoolArray, summaries: Sequence[RewardSummary]) -> Info:
+    """Return what the labels at reset reveal: state number -> action -> mean reward.
+
+    Args:
+        labelled: [environments, n] the states labelled at reset.
+        summaries: what labels reveal; one for all environments, or one each.
+    """
+    found: Info = {}
+    for state in np.flatnonzero(labelled.any(axis=0)).tolist():
+        where = labelled[:, state]
+        if len(summaries) == 1:
+            means = np.repeat(summaries[0].by_action[state][None], len(labelled), axis=0)
+        else:
+            width = max(summary.by_action.shape[1] for summary in summaries)
+            means = np.full((len(labelled), width), np.nan)
+            for number in np.flatnonzero(where).tolist():
+                row = summaries[number].by_action[state]
+                means[number, : len(row)] = row
+        actions: Info = {}
+        for action in range(means.shape[1]):
+            mine = where & ~np.isnan(means[:, action])
+            if mine.any():
+                put(actions, action, means[:, action].copy(), mine)
+        put(found, state, actions, where)
+    return found
+
+
+def put_final(info: Info, observation: Observation, final_info: Info, mask: BoolArray) -> None:
+    """Add the last observations and infos of the environments in ``mask``, which ended and were reset."""
+    final = np.full(len(mask), None, dtype=object)
+    rows = {name: array[mask] for name, array in observation.items()}
+    for row, number in enumerate(np.flatnonzero(mask).tolist()):
+        final[number] = {name: array[row] for name, array in rows.items()}
+    info["final_obs"], info["_final_obs"] = final, mask.copy()
+    put(info, "final_info", final_info, mask)
+
+
+def ragged(rows: IntArray, counts: IntArray) -> NDArray[Any]:
+    """Return the first ``counts[i]`` entries of every row as objects."""
+    found = np.full(len(rows), None, dtype=object)
+    for number, count in enumerate(counts.tolist()):
+        found[number] = rows[number, :count].copy()
+    return found

@@ -1,0 +1,178 @@
+"""VectorMember: one environment of a vector, as `call`, `get_attr` and `set_attr` see it."""
+
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+
+from selectenv.env import RewardSelectionEnv
+from selectenv.episode_terms import ProblemSource
+from selectenv.errors import OptionError
+from selectenv.evaluation.evaluator import Calls
+from selectenv.kernels.tabular.tables import BUDGET, JUDGED, SINCE_REFIT, SPENT, Episodes
+from selectenv.options import EnvironmentOptions
+from selectenv.problem import SelectionProblem
+from selectenv.typing import BoolArray, IntArray
+from selectenv.view import SelectionView
+
+
+class _Vector(Protocol):
+    """What a member uses of its `RewardSelectionVectorEnv`."""
+
+    options: EnvironmentOptions
+    episodes: Episodes
+    source: ProblemSource | None
+    refit_every: int
+    render_mode: str | None
+    single_observation_space: gym.Space[Any]
+    single_action_space: gym.Space[Any]
+    metadata: dict[str, Any]
+    spec: Any
+
+    @property
+    def calls(self) -> tuple[Calls, ...]: ...
+
+    @property
+    def np_random(self) -> Any: ...
+
+    @property
+    def np_random_seed(self) -> Any: ...
+
+    def problem_of(self, number: int) -> SelectionProblem: ...
+
+    def view_of(self, number: int) -> SelectionView: ...
+
+    def render_one(self, number: int) -> Any: ...
+
+    def action_masks(self) -> BoolArray: ...
+
+
+class VectorMember:
+    """What `RewardSelectionEnv` offers, for one environment of a vector; all of them take their steps together."""
+
+    def __init__(self, vector: _Vector, number: int) -> None:
+        """Show environment ``number`` of ``vector``."""
+        self._vector, self._number = vector, number
+
+    def __getattr__(self, name: str) -> Any:
+        """Name what there is instead of a missing attribute."""
+        if name in ("reset", "step", "label_many", "close"):
+            raise AttributeError(f"the environments of a vector take their steps together: use `envs.{name}`")
+        raise AttributeError(f"the environments of a vector have no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute that the vector does not manage."""
+        if name[0] != "_" and hasattr(type(self), name):
+            raise OptionError(f"{name} cannot be set: the vector environment manages it")
+        super().__setattr__(name, value)
+
+    @property
+    def problem(self) -> SelectionProblem:
+        """The problem of the running episode, with the calls and the lock of this environment."""
+        return self._vector.problem_of(self._number)
+
+    @property
+    def calls(self) -> Calls:
+        """The calls of this environment; brought up to date whenever they are asked for."""
+        return self._vector.calls[self._number]
+
+    @property
+    def options(self) -> EnvironmentOptions:
+        """The options of all environments."""
+        return self._vector.options
+
+    @property
+    def marginal(self) -> bool:
+        """Whether every step pays the change of the performance."""
+        return self._vector.options.reward_mode == "marginal"
+
+    @property
+    def budget(self) -> int:
+        """Number of labels of the episode."""
+        return self._count(BUDGET)
+
+    @property
+    def labels_spent(self) -> int:
+        """Number of labels spent so far, initial and wasted ones included."""
+        return self._count(SPENT)
+
+    @property
+    def labels_to_refit(self) -> int:
+        """Number of labels until the next refit."""
+        return self._vector.refit_every - self._count(SINCE_REFIT)
+
+    @property
+    def labelled_at(self) -> IntArray:
+        """[n] when each state was labelled in the episode, counted from 1; 0 if it is not labelled."""
+        mine: IntArray = self._vector.episodes.labelled_at[self._number]
+        return mine
+
+    @property
+    def labels(self) -> IntArray:
+        """The numbers of the labelled states, in the order they were labelled."""
+        chosen = np.flatnonzero(self.labelled_at)
+        return chosen[np.argsort(self.labelled_at[chosen])]
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The random generator of this environment."""
+        return self._vector.np_random[self._number]  # type: ignore[no-any-return]
+
+    @property
+    def np_random_seed(self) -> int:
+        """The seed of the random generator."""
+        return self._vector.np_random_seed[self._number]  # type: ignore[no-any-return]
+
+    @property
+    def observation_space(self) -> gym.Space[Any]:
+        """The space of the observations of one environment."""
+        return self._vector.single_observation_space
+
+    @property
+    def action_space(self) -> gym.Space[Any]:
+        """The space of the actions of one environment."""
+        return self._vector.single_action_space
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Render modes and autoreset mode."""
+        return self._vector.metadata
+
+    @property
+    def render_mode(self) -> str | None:
+        """How `render` draws."""
+        return self._vector.render_mode
+
+    @property
+    def spec(self) -> Any:
+        """How the vector was made."""
+        return self._vector.spec
+
+    @property
+    def unwrapped(self) -> "VectorMember":
+        """This object: a vector has no wrappers inside."""
+        return self
+
+    def action_masks(self) -> BoolArray:
+        """Return the mask [n] of states that can still be labelled."""
+        mine: BoolArray = self._vector.action_masks()[self._number]
+        return mine
+
+    def judge(self) -> None:
+        """Count the final return of the running episode as its score, not as a cost."""
+        self._vector.episodes.counts[self._number, JUDGED] = 1
+
+    def view(self) -> SelectionView:
+        """Return what a strategy may know in the running episode; it is updated as states are labelled."""
+        return self._vector.view_of(self._number)
+
+    def twin(self) -> RewardSelectionEnv:
+        """Return a single environment of the same problem and options, with call counts of its own."""
+        return RewardSelectionEnv(self._vector.source or self.problem, **vars(self.options))
+
+    def render(self) -> Any:
+        """Return a drawing of the labels."""
+        return self._vector.render_one(self._number)
+
+    def _count(self, column: int) -> int:
+        return int(self._vector.episodes.counts[self._number, column])
