@@ -53,6 +53,7 @@ NEXT = {
     "show CliffWalk": "draw what strategies label in another world",
     "demo --all": "play every strategy that trains within seconds",
     "list": "list the studies; the command `run NAME` runs one",
+    "label --help": "label a log of your own; docs/own-data.md tells the story of one",
 }
 
 

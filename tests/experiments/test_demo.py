@@ -67,8 +67,11 @@ def test_the_quick_demo(tmp_path, capsys):
     for name in ("performance.png", "selections.png"):
         assert (tmp_path / "deep" / name).read_bytes()[:4] == b"\x89PNG"
         assert str(tmp_path / "deep" / name) in printed
-    for line in re.findall(r"^  \S*selectenv (.*?)  +", printed.partition("Next:")[2], flags=re.MULTILINE):
+    suggested = re.findall(r"^  \S*selectenv (.*?)  +", printed.partition("Next:")[2], flags=re.MULTILINE)
+    for line in suggested[:-1]:
         cli.parser().parse_args(line.split())
+    assert suggested[-1] == "label --help"
+    assert "docs/own-data.md" in printed.splitlines()[-1]
     assert "collecting" in said
     assert all(f"playing {name}\n" in said for name in demo.STRATEGIES)
 
