@@ -52,7 +52,7 @@ def from_episodes(episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = 
     - ``actions``: the action at each step, whole numbers or strings.
     - ``rewards`` (optional): the reward of each step, hidden until its state is labelled.
     - ``terminated`` (optional): whether the last step terminated the episode. Without it, the last step counts as
-      terminal unless it leads to a state in which some other step takes an action.
+      terminal unless it leads to a state for which any episode has an action.
     - ``truncated`` (optional): whether the recording of the episode stopped after the last step.
 
     Args:

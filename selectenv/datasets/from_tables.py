@@ -51,7 +51,7 @@ def from_dataframe(
         next_state: the column of the state entered, or one for each column of ``state``. Missing entries are taken from
             the next row of the episode.
         terminated: the column that says whether a transition terminated its episode. Without it, the last transition of
-            an episode counts as terminal unless it leads to a state in which some other row has an action.
+            an episode counts as terminal unless it leads to a state for which the log has an action.
         truncated: the column that says whether the recording of an episode stopped after a transition.
         reward: the column of rewards, each hidden until its state is labelled.
         bins: for continuous columns of states and actions, the number of intervals of equal width to cut the column
