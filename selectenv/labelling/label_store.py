@@ -155,9 +155,7 @@ class LabelStore:
         try:
             yield
         except FAILURES as error:
-            raise SessionFileError(
-                f"{self._name} cannot be used: {error}; everything that was told before is still in the file"
-            ) from None
+            raise SessionFileError(f"{self._name} cannot be used: {error}; this call has changed nothing") from None
 
     @property
     def _name(self) -> str:
