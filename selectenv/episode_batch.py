@@ -70,6 +70,7 @@ class EpisodeBatch:
         self.names = FEATURES if options.features is None else tuple(options.features)
         self.count, self._occupancy, self._exploit = count, options.occupancy, terms.exploit(problem)
         self.episodes = new_episodes(count, n)
+        self.episodes.open[:] = problem.dataset.labelable
         self.problems = [problem]
         """The problems: one that all episodes share, or one per episode."""
         self.tables: Tables = tables_of(problem)
