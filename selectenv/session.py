@@ -421,11 +421,11 @@ class LabellingSession:
         ]
 
     @property
+    @_one_at_a_time
     def rewards(self) -> FloatArray:
         """[size] the rewards that have been told, NaN elsewhere: what the learner sees."""
-        with self._lock:
-            self._catch_up()
-            return self.problem.rewards.copy()
+        self._catch_up()
+        return self.problem.rewards.copy()
 
     @_one_at_a_time
     def policy(self) -> StatePolicy:
@@ -468,10 +468,10 @@ class LabellingSession:
         return self.bounds(low, high).regret <= check_real("regret", regret, "[0, inf)")
 
     @property
+    @_one_at_a_time
     def reward_range(self) -> tuple[list[float], list[float]] | None:
         """The range that `bounds` was last given: the lower and the upper ends, one or n of each; None without one."""
-        with self._lock:
-            kept = self._store.note(RANGE)
+        kept = self._store.note(RANGE)
         return None if kept is None else (kept[0], kept[1])
 
     def _reward_range(self, low: Any, high: Any) -> tuple[FloatArray, FloatArray]:

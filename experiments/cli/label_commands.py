@@ -17,6 +17,7 @@ from experiments.labelling.terminal_queries import ask_in_terminal
 from selectenv import LabellingSession, OfflineDataset
 from selectenv.datasets import load
 from selectenv.errors import OptionError
+from selectenv.evaluation.value_bounds import ValueBounds
 from selectenv.io.atomic import whole_file
 from selectenv.labelling.queries import Query
 
@@ -257,8 +258,7 @@ def _status(options: argparse.Namespace) -> None:
         for lease in session.handed_out():
             until = time.strftime("%Y-%m-%d %H:%M", time.localtime(lease.until))
             rows.append(("handed out", f"{lease.id} to {lease.annotator or 'unnamed'} until {until}"))
-        if session.reward_range is not None:
-            bounds = session.bounds()
+        if bounds := _bounds(session):
             rows += [
                 ("value of the policy", f"{bounds.least:.4g} to {bounds.most:.4g}"),
                 ("value of any policy", f"at most {bounds.upper:.4g}"),
@@ -290,8 +290,8 @@ def _export(options: argparse.Namespace) -> None:
             if options.rewards:
                 session.bounds(*options.rewards)
             for name, text in TABLES.items():
-                if name == "curve.csv" and session.reward_range is None:
-                    print("no curve.csv: bounds need the range of the rewards; repeat with --rewards LOW HIGH")
+                if name == "curve.csv" and _bounds(session) is None:
+                    print("no curve.csv: bounds need a range that holds all rewards; repeat with --rewards LOW HIGH")
                 else:
                     _write(out / name, text(session))
             _say_next(session, options.file)
@@ -332,11 +332,22 @@ def _limits(session: LabellingSession) -> tuple[float, float] | None:
     return None if ends is None else (min(ends[0]), max(ends[1]))
 
 
+def _bounds(session: LabellingSession) -> ValueBounds | None:
+    """Return the bounds; None without a range of the rewards, or if an answer lies outside it, which is printed."""
+    if session.reward_range is None:
+        return None
+    try:
+        return session.bounds()
+    except OptionError as error:
+        print(f"there is no bound: {error}; give another range with `label export --rewards LOW HIGH`")
+        return None
+
+
 def _say_next(session: LabellingSession, file: Path) -> None:
     """Print the progress of the session and what to do next."""
     status = session.status()
-    if session.reward_range is not None:
-        regret = f"{session.bounds().regret:.4g}"
+    if bounds := _bounds(session):
+        regret = f"{bounds.regret:.4g}"
         print(f"in the model of the data, the policy so far earns at most {regret} less than the best one")
     if status.done:
         print(f"the budget is spent; next: `selectenv label export {file}` writes labels and policy")

@@ -58,7 +58,7 @@ def ask_in_terminal(
                     continue
                 session.release(query.id, annotator=annotator)
                 write(f"the answer about {undone} is taken back")
-                told -= 1
+                told = max(told - 1, 0)  # the answer may be older than this call
                 break
             if typed in ("?", "help", ""):
                 write(HELP)

@@ -187,7 +187,7 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
 def test_what_is_not_asked_for_is_not_computed(monkeypatch):
     """Without learned features and before the end, nothing is learned at all."""
     calls = []
-    monkeypatch.setattr("selectenv.episode_batch.learned_features", lambda *given: calls.append(given[4]) or ({}, 0.0))
+    monkeypatch.setattr("selectenv.episode_batch.learned_features", lambda *given: calls.append(given[6]) or ({}, 0.0))
     for make in (
         selectenv.make_env,
         lambda *given, **options: selectenv.make_vector_env(*given, num_envs=2, **options),

@@ -1,7 +1,8 @@
 """Experts of the MinAtar worlds: networks and tables that ship with the package, or user-supplied files.
 
-The card of an expert names the action set that it was trained with: `actions`, by default "minimal". An expert with the
-minimal set also acts in a world with all actions: its choices are translated to the action numbers of the world.
+The card of an expert names the action set that it was trained with: `actions`, by default "minimal". Its choices are
+translated to the action numbers of the world; an action that the world does not have has no effect in the game and
+becomes the no-op.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from selectenv.checks import did_you_mean
 from selectenv.domains.minatar.games import ACTION_SETS, SIDE, MinAtarWorld, action_set
-from selectenv.errors import OptionError, UnknownNameError, WeightsFileError
+from selectenv.errors import UnknownNameError, WeightsFileError
 from selectenv.io.weights import load_weights
 from selectenv.kernels.network.cnn import Layers, outputs
 from selectenv.kernels.network.packed_images import hash_rows, pack
@@ -52,7 +53,6 @@ class NetworkExpert:
 
         Raises:
             WeightsFileError: the weights belong to another network.
-            OptionError: it chooses actions that the world does not have.
         """
         self._actions = _translation(card, world)
         channels, inner, n_actions = world.shape[2], SIDE - 2, len(self._actions)
@@ -94,7 +94,6 @@ class TableExpert:
 
         Raises:
             WeightsFileError: the arrays are not such a table.
-            OptionError: it chooses actions that the world does not have.
         """
         self._actions = _translation(card, world)
         ids, action = arrays.get("ids"), arrays.get("action")
@@ -135,7 +134,6 @@ def load_expert(world: MinAtarWorld, expert: str = "published") -> Expert:
     Raises:
         UnknownNameError: the game has no expert with this name.
         WeightsFileError: the file is missing, damaged, or belongs to another game.
-        OptionError: the expert chooses among all actions, and the world has the minimal set.
     """
     game = world.name.lower()
     shipped = {name: FOLDER / file.format(game=game) for name, file in SHIPPED.items()}
@@ -166,18 +164,13 @@ def _translation(card: dict[str, Any], world: MinAtarWorld) -> IntArray:
 
     Raises:
         WeightsFileError: the card names an action set that does not exist.
-        OptionError: the expert chooses actions that the world does not have.
     """
     actions = card.get("actions", "minimal")
     if actions not in ACTION_SETS:
         raise WeightsFileError(f"the card of this expert names the action set {actions!r}; allowed: all, minimal")
     theirs, ours = action_set(world.name, actions), world.action_numbers
-    if not set(theirs) <= set(ours):
-        raise OptionError(
-            f"this expert chooses among {len(theirs)} actions, and {world.name} with actions={world.actions!r} has "
-            f'only {len(ours)} of them: use actions="all", or an expert that was trained with the minimal set'
-        )
-    return np.array([ours.index(number) for number in theirs])
+    # An action outside the minimal set has no effect: it is the no-op, which comes first in every set.
+    return np.array([ours.index(number) if number in ours else 0 for number in theirs])
 
 
 def _fingerprint(arrays: dict[str, NDArray[Any]]) -> str:

@@ -54,8 +54,8 @@ def test_the_digest_covers_what_checksums_of_the_archive_do_not(tmp_path):
 
 
 def test_shipped_files_without_a_digest_load():
-    for path in FOLDER.glob("*.npz"):
-        arrays, _ = load_weights(path)
-        assert arrays
-        with np.load(path) as file:
-            assert json.loads(str(file["card"]))["format"] == FORMAT_WITHOUT_DIGEST
+    path = FOLDER / "breakout-tabular.npz"
+    arrays, _ = load_weights(path)
+    assert arrays
+    with np.load(path) as file:
+        assert json.loads(str(file["card"]))["format"] == FORMAT_WITHOUT_DIGEST

@@ -139,7 +139,7 @@ def test_refits_agree_with_the_problem_in_lanes_and_one_by_one(world, seed, adap
     np.testing.assert_array_equal(*measured)
     kind = "published" if published else "normalised"
     for i in range(sets):
-        features, scale = learned_features(problem, masks[i], 0.0, kind)
+        features, scale = learned_features(problem, problem.learn(masks[i]), masks[i], 0.0, kind, "best")
         for row, name in enumerate(("on_policy_visitation", "value", "predecessors"), 1):
             wanted = features[name] if refit[i] else np.zeros_like(features[name])
             np.testing.assert_array_equal(both[0].features[row, i], wanted)
@@ -175,7 +175,7 @@ def test_problems_of_different_sizes_side_by_side(seeds, adapted):
     every = np.ones(len(problems), bool)
     refit_each(0, len(problems), stack, episodes, Terms(1, False, False, True, True, True), every, every, measured)
     for i, (problem, mask) in enumerate(zip(problems, masks, strict=True)):
-        features, _ = learned_features(problem, mask, 0.0, "normalised")
+        features, _ = learned_features(problem, problem.learn(mask), mask, 0.0, "normalised", "best")
         for row, name in enumerate(features, 1):
             np.testing.assert_array_equal(episodes.features[row, i], features[name])
         assert measured[i] == problem.score(mask)
