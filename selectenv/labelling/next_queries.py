@@ -11,6 +11,7 @@ from selectenv.errors import StrategyError
 from selectenv.labelling.strategy import Strategy
 from selectenv.labelling.told_problem import ToldProblem
 from selectenv.observation import Observation, data_features, learned_features, reward_features, usual_exploit
+from selectenv.options import FEATURES
 from selectenv.streams import generator
 from selectenv.typing import FloatArray, IntArray
 from selectenv.view import SelectionView
@@ -136,4 +137,4 @@ class NextQueries:
             info["state"] = problem.states[latest[0]] if one else problem.states[latest]
             info["wasted"] = False if one else 0
             info["revealed"] = revealed[int(latest[0])] if one else revealed
-        return obs, info, scale
+        return {name: obs[name] for name in FEATURES}, info, scale
