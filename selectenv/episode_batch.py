@@ -51,9 +51,9 @@ ROWS = {
 }
 """Features that change during an episode -> their rows in `Episodes.features`."""
 WORTH_A_THREAD = 100_000
-"""Nanoseconds of work that a second thread is woken up for: that alone takes half of it."""
+"""Least work per thread in nanoseconds; waking up a thread takes about half of this time."""
 IN_LANES, ONE_BY_ONE = {True: 3, False: 8}, 45
-"""Rough nanoseconds of a refit per action and outcome of a model: in lanes, without and with cycles; one by one."""
+"""Approximate nanoseconds of a refit per action and outcome of the model: in lanes (acyclic or not), and one by one."""
 Measure = Callable[[int], float]
 NOTHING = np.empty(0)
 
@@ -70,6 +70,7 @@ class EpisodeBatch:
         self.names = FEATURES if options.features is None else tuple(options.features)
         self.count, self._occupancy, self._exploit = count, options.occupancy, terms.exploit(problem)
         self.episodes = new_episodes(count, n)
+        self.episodes.open[:] = problem.dataset.labelable
         self.problems = [problem]
         """The problems: one that all episodes share, or one per episode."""
         self.tables: Tables = tables_of(problem)
@@ -120,11 +121,11 @@ class EpisodeBatch:
         """Feature -> its current values, [episodes, n] or [episodes, 1]."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out `rows`: copies of views would lose the arrays that they show."""
+        """Leave out `rows`: copies of these views would no longer share memory with their arrays."""
         return {name: value for name, value in vars(self).items() if name != "rows"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Find the rows again."""
+        """Restore the state and rebuild `rows`."""
         vars(self).update(state)
         self._find_rows()
 
@@ -136,7 +137,7 @@ class EpisodeBatch:
                 self._data[name][which] = feature
 
     def adopt(self, number: int, problem: SelectionProblem) -> None:
-        """Let an episode play a problem of its own from now on."""
+        """Give an episode a problem of its own."""
         self.problems[number] = problem
         self.tables = put_row(self.tables, number, tables_of(problem))
         self._compiled[number] = self._is_refitted_inside(problem)
@@ -259,7 +260,7 @@ class EpisodeBatch:
         return {name: array.copy() for name, array in self.rows.items()}
 
     def _episodes_per_thread(self, problem: SelectionProblem) -> int:
-        """Return how many episodes a thread should have at least."""
+        """Return the smallest number of episodes that is worth a thread of its own."""
         if not is_compiled(problem):
             return self.count
         model = problem.dataset.empirical_model()

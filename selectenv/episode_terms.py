@@ -31,7 +31,7 @@ class EpisodeTerms:
 
         Raises:
             UnknownNameError: there is no such option; the message names the nearest one.
-            OptionError: options and problem do not go together.
+            OptionError: the options do not suit the problem.
         """
         own_options(options, (), names(EnvironmentOptions))
         self.options = EnvironmentOptions(budget, **options)
@@ -72,8 +72,8 @@ class EpisodeTerms:
     def labels(self, problem: SelectionProblem, budget: Any, rng: np.random.Generator | None) -> int:
         """Return the number of labels of an episode, drawn from ``rng`` where the budget is a range.
 
-        It is at most the number of states that can be labelled; with a problem source, which may make smaller problems
-        than the budget suits, this needs no warning.
+        It is at most the number of states that can be labelled; a problem source may make
+        problems with fewer states than the budget, so there it is capped without a warning.
         """
         basis, open_states = problem.budget_states, int(problem.dataset.labelable.sum())
         if self.source is None:
@@ -98,7 +98,7 @@ class EpisodeTerms:
         """Return the states that a caller wants labelled at reset.
 
         Raises:
-            LabelError: they are not numbers of different states that occur in the data.
+            LabelError: they are not numbers of distinct states that occur in the data.
             BudgetError: they leave no label to choose.
         """
         open_states = problem.dataset.labelable
@@ -116,7 +116,7 @@ class EpisodeTerms:
         return states
 
     def draws_budget(self, chosen: dict[str, Any]) -> bool:
-        """Return whether the number of labels has to be found again at reset with these options."""
+        """Return whether the number of labels must be determined again at reset with these options."""
         return "budget" in chosen or self.source is not None or isinstance(self.options.budget, tuple)
 
     def begin(

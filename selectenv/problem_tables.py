@@ -27,7 +27,7 @@ def is_compiled(problem: SelectionProblem) -> bool:
 
 
 def has_compiled_returns(problem: SelectionProblem) -> bool:
-    """Return whether the compiled passes can also evaluate the labels, within a moment."""
+    """Return whether the compiled passes can also evaluate the labels, without a noticeable delay."""
     engine, data = problem.evaluator.engine, problem.dataset
     if not is_compiled(problem) or type(engine) is not ExactReturns:
         return False

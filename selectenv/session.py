@@ -1,4 +1,4 @@
-"""LabellingSession: the selection problem when the labels come from a person, who is asked and tells."""
+"""LabellingSession: the selection problem with rewards that a person supplies (ask and tell)."""
 
 import os
 import threading
@@ -33,7 +33,7 @@ from selectenv.typing import FloatArray
 
 LEASE_SECONDS = 600.0
 RANGE = "reward_range"
-"""Name under which the file keeps the range of the unknown rewards."""
+"""Key under which the file stores the range of the unknown rewards."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -41,7 +41,7 @@ R = TypeVar("R")
 def _one_at_a_time(
     method: "Callable[Concatenate[LabellingSession, P], R]",
 ) -> "Callable[Concatenate[LabellingSession, P], R]":
-    """Let one thread at a time into the methods of an open session."""
+    """Run a method under the lock of the session; raise `ClosedError` if the session is closed."""
 
     @wraps(method)
     def call(session: "LabellingSession", /, *arguments: P.args, **options: P.kwargs) -> R:
@@ -57,8 +57,8 @@ class LabellingSession:
     """Asks a person about states of a dataset, in the order of a strategy, and learns from what it is told.
 
     The same strategy, seed and answers give the same queries as an episode of the environment on the same data, if each
-    query is answered before the next one is asked for. Everything is in one file, which several processes and threads
-    may use at the same time; no answer is lost when a process is killed.
+    query is answered before the next one is asked for. The session is one file (large datasets are stored beside it),
+    which several processes and threads may use at the same time; no answer is lost when a process is killed.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class LabellingSession:
         check_instance("dataset", dataset, OfflineDataset)
         if dataset.has_rewards:
             raise DatasetError(
-                "the dataset has rewards, so that nobody needs to be asked: play an environment with it, or pass "
+                "the dataset has rewards, so a person is not needed: use it in an environment, or pass "
                 "dataset.without_rewards"
             )
         agent = find_strategy(strategy)
@@ -131,7 +131,7 @@ class LabellingSession:
 
         Args:
             path: the file of the session.
-            dataset: the data, if they are at hand; by default they are read from the file.
+            dataset: the data, if already loaded; by default they are read from the file.
             strategy: needed only if the session was made with an agent that is not registered.
             learner: needed only if the session was made with a learner that is not registered.
 
@@ -220,10 +220,10 @@ class LabellingSession:
         missing: ask for one query at a time for the best choice.
 
         Args:
-            k: how many; by default one, which is returned itself.
-            annotator: who asks; with ``answers_per_query`` above 1, queries go to as many different annotators.
-            lease: seconds of the lease; those of the session by default.
-            keep: whether the lease outlives this session object, for answers that arrive by other ways.
+            k: number of queries; by default, a single query is returned instead of a list.
+            annotator: who asks; with ``answers_per_query`` above 1, each query goes to that many different annotators.
+            lease: duration of the lease in seconds; defaults to the session's.
+            keep: whether the lease outlives this session object, for answers that are imported later.
 
         Returns:
             The query, or None if there is none left to hand out: the budget is spent, or others are working on the
@@ -276,7 +276,7 @@ class LabellingSession:
 
         Raises:
             UnknownStateError: there is no such state.
-            QueryError: the state was not asked about, or has all its answers.
+            QueryError: the state was not asked about, has all its answers, or has one of this annotator.
             AnswerError: the answer has another form, or a number that is not finite.
         """
         self._tell([(id, answer)], check_annotator(annotator))
@@ -308,7 +308,7 @@ class LabellingSession:
 
     @_one_at_a_time
     def skip(self, id: Any, *, annotator: str = "") -> None:
-        """Put a query off: it costs no budget and comes back after all others.
+        """Postpone a query: this costs no budget, and the query comes back after all others.
 
         Raises:
             UnknownStateError: there is no such state.
@@ -383,7 +383,7 @@ class LabellingSession:
 
     @_one_at_a_time
     def status(self) -> SessionStatus:
-        """Return how far the session is."""
+        """Return the progress of the session."""
         self._catch_up()
         labelled = set(self._log.labels)
         return SessionStatus(
@@ -436,14 +436,14 @@ class LabellingSession:
 
     @_one_at_a_time
     def bounds(self, low: Any = None, high: Any = None) -> ValueBounds:
-        """Return what the policy so far earns at least and at most, and the most that any policy could earn.
+        """Return bounds on the value of the policy so far, and an upper bound on the value of any policy.
 
         They hold in the model of the data: for the transitions that the data show, and the actions that they took, with
         unknown rewards anywhere between ``low`` and ``high``.
 
         Args:
             low: smallest possible reward, or one per state [n]; by default that of the last call.
-            high: largest possible reward, likewise. Both are kept in the file for `curve` and `should_stop`.
+            high: largest possible reward, likewise. Both are stored in the file for later calls.
 
         Raises:
             OptionError: the range is missing, empty or not finite, or an answer lies outside of it.
@@ -488,13 +488,13 @@ class LabellingSession:
         state = int(self.dataset.numbers([id])[0])
         number = self._store.query_of(state)
         if number is None:
-            raise QueryError(f"the state {shown(id)} has not been asked about: tell what `ask` returned")
+            raise QueryError(f"the state {shown(id)} has not been asked about: pass an id that `ask` returned")
         return state, number
 
     def _id_of(self, query: int) -> Any:
         return state_id(self.dataset, self._log.states[query - 1])
 
     def _catch_up(self) -> None:
-        """Tell the problem what was answered and withdrawn, here or by other processes, since the last time."""
+        """Apply the answers and withdrawals since the last call, including those of other processes."""
         for state, rewards in self._log.catch_up():
             self._chooser.tell(state, rewards)

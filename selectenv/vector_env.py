@@ -32,7 +32,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
     """Many episodes of reward selection side by side; each step labels one state in every one of them.
 
     Observations, rewards, terminations, masks, infos and costs are those of as many `RewardSelectionEnv` in Gymnasium's
-    `SyncVectorEnv` with the same seeds, bit by bit. Where the learner is an exact table and the world has at most 128
+    `SyncVectorEnv` with the same seeds, bit for bit. Where the learner is an exact table and the world has at most 128
     states, a step is one compiled pass over all episodes, on several threads; otherwise policies are learned one after
     the other. Every performance that the compiled pass pays is computed: ``calls.computed`` does not count fewer of
     them because the same labels occurred before.
@@ -82,12 +82,12 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         self._generators: list[np.random.Generator | None] = [None] * count
         self._seeds: list[int | None] = [None] * count
         self._undrawn = np.zeros(count, np.int64)
-        """[environments] permutations of the states that a single environment would have drawn, to no effect."""
+        """[environments] permutations that a single environment would have drawn without using them."""
         self._begun, self._ended, self._n_ended = False, np.zeros(count, bool), 0
         self._every = np.ones(count, bool)
         self._initial, self._initial_counts = np.zeros((count, 0), np.int64), np.zeros(count, np.int64)
         self._alike = True
-        """Whether all running episodes began with the same number of labels."""
+        """Whether all running episodes have the same number of initial labels."""
         self._ids = np.repeat(terms.first.states[None], 1 if terms.source is None else count, axis=0)
         self.episodes.counts[:, [BUDGET, SPENT]] = terms.usual_budget
 
@@ -97,7 +97,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         """Start an episode in every environment, or in those of ``options["reset_mask"]`` [environments].
 
         Args:
-            seed: seed of the first environment, of which the others count on, or a list of seeds.
+            seed: an int, so that environment i gets ``seed + i``, or a list with one seed (or None) per environment.
             options: those of `RewardSelectionEnv.reset`, for all environments, and "reset_mask".
         """
         seeds = self._seeds_of(seed)
@@ -195,7 +195,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
 
     @property
     def calls(self) -> tuple[Calls, ...]:
-        """The calls of each environment; brought up to date whenever they are asked for."""
+        """The evaluator calls of each environment; updated whenever this property is read."""
         counts = self.episodes.counts
         for number in np.flatnonzero(counts[:, [DISCLOSED, UNCOUNTED]].any(axis=1)).tolist():
             calls, (disclosed, uncounted) = self._calls[number], counts[number, [DISCLOSED, UNCOUNTED]].tolist()
@@ -272,7 +272,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
                 self._handed_out[number].evaluator.locked = self._terms.test
 
     def _remember(self, which: IntArray, initial: IntArray, counts: IntArray) -> None:
-        """Store the initial labels of new episodes; as a table without padding where all have as many."""
+        """Store the initial labels of new episodes, padded to the largest number of them."""
         if len(which) == self.num_envs:
             self._initial, self._initial_counts = initial, counts
         else:
@@ -310,7 +310,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         return budgets, initial, counts
 
     def _adopt(self, number: int, problem: SelectionProblem) -> None:
-        """Let an environment play a problem of its own."""
+        """Give an environment a problem of its own."""
         self._handed_out.pop(number, None)
         self._batch.adopt(number, problem)
         self._batch.problems[number] = self.problem_of(number)
@@ -369,7 +369,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         numbers = as_array("actions", actions, ActionError)
         n, count = self._terms.n_states, self.num_envs
         if numbers.shape != (count,) or numbers.dtype.kind not in "iu":
-            raise ActionError(f"actions must be {count} numbers of states, one per environment, not {shown(actions)}")
+            raise ActionError(f"actions must be {count} state numbers, one per environment, not {shown(actions)}")
         if stepped is not self._every:
             numbers = np.where(stepped, numbers, 0)
         numbers = np.ascontiguousarray(numbers, np.int64)

@@ -1,4 +1,4 @@
-"""The infos of vector environments in Gymnasium's format: one array per key, and a mask ``_key`` of who has it."""
+"""The infos of vector environments in Gymnasium's format: an array and a mask ``_key`` per key."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,14 +15,14 @@ Info = dict[Any, Any]
 
 
 def put(info: Info, key: Any, array: Any, mask: BoolArray, *, every: bool = False) -> None:
-    """Add the values of a key for the environments in ``mask``; those of the others become 0.
+    """Add the values of a key for the environments in ``mask``; the values of the others become 0, or None for objects.
 
     Args:
         info: the info to add to.
         key: the key.
         array: [environments, ...] the values, or a dict of arrays.
-        mask: [environments] who has them.
-        every: whether they all do.
+        mask: [environments] which environments have a value.
+        every: whether all of them do.
     """
     if not every and isinstance(array, np.ndarray):
         array[~mask] = None if array.dtype == object else np.zeros((), array.dtype)
@@ -30,14 +30,14 @@ def put(info: Info, key: Any, array: Any, mask: BoolArray, *, every: bool = Fals
 
 
 def put_step(info: Info, result: StepResult, states: NDArray[Any], mask: BoolArray, *, every: bool, ends: bool) -> None:
-    """Add what a step returns to the environments in ``mask``.
+    """Add what a step returns for the environments in ``mask``.
 
     Args:
         info: the info to add to.
         result: the result of the step.
         states: [environments] ids of the labelled states.
-        mask: [environments] whose step it was.
-        every: whether it was one of all environments.
+        mask: [environments] which environments took the step.
+        every: whether all of them did.
         ends: whether any of their episodes has ended.
     """
     put(info, "state", states, mask, every=every)
@@ -57,15 +57,15 @@ def put_step(info: Info, result: StepResult, states: NDArray[Any], mask: BoolArr
 def put_begin(
     info: Info, states: NDArray[Any], budgets: IntArray, initial_revealed: Info, mask: BoolArray, *, every: bool
 ) -> None:
-    """Add what a reset returns to the environments in ``mask``.
+    """Add what a reset returns for the environments in ``mask``.
 
     Args:
         info: the info to add to.
         states: [environments, n] ids of the states.
-        budgets: [environments]
+        budgets: [environments] number of labels of each episode.
         initial_revealed: see `initially_revealed`.
-        mask: [environments] which were reset.
-        every: whether all were.
+        mask: [environments] which environments were reset.
+        every: whether all of them were.
     """
     put(info, "states", states, mask, every=every)
     put(info, "budget", budgets, mask, every=every)

@@ -51,11 +51,11 @@ class VectorMember:
     """What `RewardSelectionEnv` offers, for one environment of a vector; all of them take their steps together."""
 
     def __init__(self, vector: _Vector, number: int) -> None:
-        """Show environment ``number`` of ``vector``."""
+        """Refer to environment ``number`` of ``vector``."""
         self._vector, self._number = vector, number
 
     def __getattr__(self, name: str) -> Any:
-        """Name what there is instead of a missing attribute."""
+        """Raise an error that explains why an attribute is missing."""
         if name in ("reset", "step", "label_many", "close"):
             raise AttributeError(f"the environments of a vector take their steps together: use `envs.{name}`")
         raise AttributeError(f"the environments of a vector have no attribute {name!r}")
@@ -73,7 +73,7 @@ class VectorMember:
 
     @property
     def calls(self) -> Calls:
-        """The calls of this environment; brought up to date whenever they are asked for."""
+        """The evaluator calls of this environment; updated whenever this property is read."""
         return self._vector.calls[self._number]
 
     @property
@@ -83,7 +83,7 @@ class VectorMember:
 
     @property
     def marginal(self) -> bool:
-        """Whether every step pays the change of the performance."""
+        """Whether the reward of each step is the change in performance."""
         return self._vector.options.reward_mode == "marginal"
 
     @property
@@ -140,12 +140,12 @@ class VectorMember:
 
     @property
     def render_mode(self) -> str | None:
-        """How `render` draws."""
+        """The render mode of all environments."""
         return self._vector.render_mode
 
     @property
     def spec(self) -> Any:
-        """How the vector was made."""
+        """The spec of the vector environment."""
         return self._vector.spec
 
     @property

@@ -1,4 +1,4 @@
-"""FeatureVector: the vector environment of `FeatureWrapper`, with the features of all environments in one pass."""
+"""FeatureVector: `FeatureWrapper` for vector environments, with the features of all environments in one pass."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from selectenv.vector_env import RewardSelectionVectorEnv
 
 
 class FeatureVector(gym.vector.VectorWrapper[Any, Any, Observation, Any, Any]):
-    """Wrapper that replaces the observations by features [environments, n, features], see `FeatureWrapper`.
+    """Wrapper that replaces observations with features [environments, n, features]; see `FeatureWrapper`.
 
-    Episodes that end are reset in the same step, as Stable-Baselines3 expects it.
+    Episodes that end are reset in the same step, as Stable-Baselines3 expects.
     """
 
     env: RewardSelectionVectorEnv
@@ -72,7 +72,7 @@ class FeatureVector(gym.vector.VectorWrapper[Any, Any, Observation, Any, Any]):
         return self._features.of(obs, self.env.episodes.open, self._budgets)
 
     def _begin(self, mask: BoolArray) -> None:
-        """Note what changes at the start of an episode."""
+        """Update what changes at the start of an episode."""
         self._budgets = self.env.episodes.counts[:, BUDGET].copy()
         self._paid[mask] = False
         which = np.flatnonzero(mask).tolist()

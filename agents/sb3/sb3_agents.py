@@ -407,7 +407,7 @@ def _can_be_vector(env: Envs, count: int) -> bool:
 
 
 def _vectorised(views: list[FeatureWrapper]) -> Any:
-    """Return environments side by side, one after the other."""
+    """Return a vectorised environment that steps its environments one after the other."""
     _require_sb3()
     from stable_baselines3.common.vec_env import DummyVecEnv
 

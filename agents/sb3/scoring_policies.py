@@ -20,7 +20,7 @@ from agents.learned.state_features import NAMES
 
 
 class PooledScorer(StateScorer):
-    """The state scorer with less arithmetic: what a layer makes of the pool is the same for all states of a set.
+    """The state scorer with less arithmetic: what the pool contributes to a layer is computed once per set.
 
     The function is that of `StateScorer`, with the same weights; only the last bits of the results differ.
     """

@@ -107,7 +107,7 @@ class VecSelection(VecEnv):
 
 
 def is_plain(env: gym.Env[Any, Any]) -> bool:
-    """Return whether an environment has no wrappers but those of `gym.make`, and is of no user-defined class."""
+    """Return whether an environment has only the wrappers of `gym.make` and is not of a user-defined class."""
     return not _own_wrappers(env) and type(env.unwrapped) is RewardSelectionEnv
 
 
@@ -139,7 +139,9 @@ def _vector(env: Any, n_envs: int, options: dict[str, Any]) -> Any:
         native = "vector_entry_point"
         return gym.make_vec(env, n_envs, native, autoreset_mode=AutoresetMode.SAME_STEP, **options)
     if options:
-        raise OptionError(f"options go with the id of an environment, not with an environment: {', '.join(options)}")
+        raise OptionError(
+            f"options can only be combined with the id of an environment, not with an environment: {', '.join(options)}"
+        )
     if isinstance(env, gym.vector.VectorEnv):
         if not isinstance(env.unwrapped, RewardSelectionVectorEnv):
             raise OptionTypeError(f"env must be a vector environment of reward selection, not {shown(env)}")
@@ -156,7 +158,7 @@ def _vector(env: Any, n_envs: int, options: dict[str, Any]) -> Any:
 
 
 def _own_wrappers(env: Any) -> list[type]:
-    """Return the classes of the wrappers of an environment, without those whose checks every vector makes itself."""
+    """Return the classes of the wrappers of an environment, without those that only check its use."""
     found = []
     while isinstance(env, gym.Wrapper):
         found.append(type(env))

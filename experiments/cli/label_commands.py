@@ -23,7 +23,7 @@ from selectenv.labelling.queries import Query
 TASK_DAYS = 7
 """Days for which exported tasks are not asked about elsewhere."""
 BATCH = 10
-"""Tasks of an export, unless it says how many."""
+"""Default number of questions in an export."""
 OFFLINE = "export"
 """Name to which exported questions are leased."""
 
@@ -40,7 +40,7 @@ def add_to(add: AddCommand) -> None:
             ),
             "label ask labels.sqlite": "answer its questions in the terminal",
             "label serve labels.sqlite": "answer them on a page in the browser",
-            "label status labels.sqlite": "show how far it is",
+            "label status labels.sqlite": "show its progress",
             "label export labels.sqlite --out out": "write labels, policy and bounds as CSV files",
         },
     )
@@ -74,7 +74,9 @@ def add_to(add: AddCommand) -> None:
     _add_file(parser)
     _add_annotator(parser)
     serve_command.add_options(parser)
-    parser = action("status", _status, "show how far a session is", {"label status labels.sqlite": "print a table"})
+    parser = action(
+        "status", _status, "show the progress of a session", {"label status labels.sqlite": "print a table"}
+    )
     _add_file(parser)
     _add_export(action)
     parser = action(
@@ -118,7 +120,7 @@ def _add_start(action: AddCommand) -> None:
         },
     )
     parser.add_argument("log", type=Path, help="CSV or Parquet file with one row per step, or a dataset file (.npz)")
-    parser.add_argument("--session", type=Path, required=True, help="file of the session, which is made")
+    parser.add_argument("--session", type=Path, required=True, help="file of the session to create")
     parser.add_argument("--state", nargs="+", metavar="COLUMN", help="columns that make up the state")
     parser.add_argument("--action", metavar="COLUMN", help="column of the action")
     parser.add_argument("--episode", metavar="COLUMN", help="column that tells episodes apart")
@@ -296,14 +298,16 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _batch(session: LabellingSession, count: int, annotator: str) -> list[Query]:
-    """Return questions that were exported before and have no answer, and new ones up to ``count`` together."""
+    """Return ``count`` questions: those that were exported before and have no answer, then new ones."""
     if count < 1:
         raise OptionError(f"the number of questions must be 1 or more, not {count}")
     mine = [session.query(lease.id) for lease in session.handed_out() if lease.annotator == annotator]
     more = count - len(mine)
     new = session.ask(more, annotator=annotator, lease=TASK_DAYS * 86_400, keep=True) if more > 0 else []
     if not mine and not new:
-        raise OptionError("there is nothing left to ask: the budget is spent, or others work on the last questions")
+        raise OptionError(
+            "there is nothing left to ask: the budget is spent, or others are working on the last questions"
+        )
     return [*mine, *new][:count]
 
 
@@ -329,7 +333,7 @@ def _limits(session: LabellingSession) -> tuple[float, float] | None:
 
 
 def _say_next(session: LabellingSession, file: Path) -> None:
-    """Say how far the session is and what to do next."""
+    """Print the progress of the session and what to do next."""
     status = session.status()
     if session.reward_range is not None:
         regret = f"{session.bounds().regret:.4g}"

@@ -18,7 +18,7 @@ def read_labels(session: LabellingSession, path: Path) -> dict[Any, Any]:
 
     The file has the columns ``state`` and ``reward``, and optionally ``action`` and ``next_state``. A row without an
     action holds for the whole state, a row without a next state for all transitions of the action. Rows without a
-    reward are left out, and so are all other columns.
+    reward and all other columns are ignored.
 
     Raises:
         LabelsFileError: the file cannot be read, or a row cannot be used; the message names the row.
@@ -35,7 +35,7 @@ def read_labels(session: LabellingSession, path: Path) -> dict[Any, Any]:
             raise LabelsFileError(f"{str(path)!r}, row {number}: {reward!r} is not a number") from None
         key = (row.get("action") or "").strip(), (row.get("next_state") or "").strip()
         if given.setdefault(known_id(session, row["state"] or ""), {}).setdefault(key, value) != value:
-            raise LabelsFileError(f"{str(path)!r}, row {number}: an earlier row has another reward for the same")
+            raise LabelsFileError(f"{str(path)!r}, row {number}: an earlier row has another reward for the same entry")
     return {state: _answer(_query(session, state), rewards, path) for state, rewards in given.items()}
 
 
@@ -79,7 +79,7 @@ def _answer(query: Query, rewards: dict[Key, float], path: Path) -> Any:
         if key is None:
             raise LabelsFileError(
                 f"{str(path)!r} has no reward for the action {transition.action} in the state {query.id!r}"
-                f"{f' that leads to {following!r}' if following else ''}, but for other rows of that state"
+                f"{f' that leads to {following!r}' if following else ''}, although it has other rewards for that state"
             )
         used.add(key)
         answer.append(rewards[key])

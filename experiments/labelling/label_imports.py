@@ -1,4 +1,4 @@
-"""Telling a session what files of labels and annotations hold."""
+"""Import of labels and annotations from files into a session."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -12,12 +12,12 @@ from selectenv.errors import QueryError, UnknownStateError
 
 
 class ImportResult(NamedTuple):
-    """What became of the labels of a file."""
+    """How many labels of a file were used, and why the others were not."""
 
     told: int
     """Answers that are new."""
     known: int
-    """Answers to queries that had theirs before."""
+    """Answers to queries that were already answered."""
     unasked: int = 0
     """Labels of states that the strategy has not asked about."""
     skipped: int = 0
@@ -25,7 +25,7 @@ class ImportResult(NamedTuple):
 
 
 def import_labels(session: LabellingSession, path: Path, annotator: str = "") -> ImportResult:
-    """Tell what a file holds: a CSV file of labels, or annotations that Label Studio exported as JSON.
+    """Tell a session the answers of a file: a CSV file of labels, or annotations that Label Studio exported as JSON.
 
     Args:
         session: the session.

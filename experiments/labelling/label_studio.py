@@ -51,7 +51,7 @@ def tasks(queries: Iterable[Query], budget: int) -> str:
     found = [
         {
             "data": {
-                STATE: str(query.id),  # ids that are large numbers are not safe in JSON
+                STATE: str(query.id),  # JSON readers may round large integers
                 "text": as_text(query, budget),
                 "order": query.number,
                 **{f"column_{name}": value for name, value in query.columns.items()},
@@ -63,7 +63,7 @@ def tasks(queries: Iterable[Query], budget: int) -> str:
 
 
 def is_label_studio(path: Path) -> bool:
-    """Return whether a file is JSON by its name."""
+    """Return whether the name of a file ends in .json."""
     return path.suffix.lower() == ".json"
 
 
@@ -71,7 +71,7 @@ def read_annotations(path: Path) -> list[Annotation]:
     """Return the annotations of a file that Label Studio exported as JSON or JSON-MIN, in the order of the file.
 
     Raises:
-        LabelsFileError: the file cannot be read, or is something else; the message names the task.
+        LabelsFileError: the file cannot be read or is not such an export; the message names the task.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))

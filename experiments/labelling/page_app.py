@@ -1,4 +1,4 @@
-"""The labelling page as a web application: which address does what to a session."""
+"""The labelling page as a web application: its routes, and what they do with a session."""
 
 import json
 import sys
@@ -32,9 +32,9 @@ STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "ima
 FORM = "application/x-www-form-urlencoded"
 NAME_COOKIE = "annotator"
 LONGEST_NAME = 100
-"""Most characters of a name; the rest is cut off."""
+"""Largest number of characters in a name; the rest is cut off."""
 RENEW_SECONDS = 60.0
-"""How often an open page renews the lease of its state, or more often if the lease is short."""
+"""Time between two renewals of the lease of an open page; shorter if the lease is short."""
 MODES = ("state", "action", "transition")
 """What an answer has one number for."""
 NOTICES = {
@@ -43,7 +43,7 @@ NOTICES = {
     "skipped": "Skipped. The state comes back at the end.",
     "undone": "The answer is withdrawn. Answer again, or skip the state.",
 }
-"""What the page may be told to say, by the word in its address."""
+"""Messages of the page, by the value of `notice` in its address."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Visit:
     annotator: str
     number: int = -1
     words: Mapping[str, str] = field(default_factory=dict)
-    """What follows the question mark of the address."""
+    """The query parameters of the address."""
     form: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
 
@@ -100,7 +100,7 @@ class LabelPages:
         return Markup('<img class="thumb" src="{}/image/{}" alt="{}">').format(self._base, number, text)
 
     def overview(self, visit: Visit, error: str = "", status: int = 200) -> Response:
-        """Show how far the session is, and offer to begin."""
+        """Show the progress of the session, and offer to begin."""
         waiting = [one for one in self._session.handed_out() if one.annotator == visit.annotator]
         numbers = self._session.dataset.numbers([one.id for one in waiting]).tolist()
         return self._page(
@@ -153,7 +153,7 @@ class LabelPages:
         return self.ask(visit, saved=str(visit.number))
 
     def skip(self, visit: Visit) -> Response:
-        """Put a state off and go to the next one."""
+        """Postpone a state and go to the next one."""
         try:
             self._session.skip(self._id(visit), annotator=visit.annotator)
         except QueryError:
@@ -313,9 +313,11 @@ def page_app(
     async def failed(_: Request, error: Exception) -> Response:
         if isinstance(error, QueryError):
             return pages.refusal(409, str(error))
-        if isinstance(error, SelectEnvError):  # it may name files; other errors are logged by the server
+        if isinstance(
+            error, SelectEnvError
+        ):  # printed only here, since it may name files; the server logs other errors
             print(f"error: {error}", file=sys.stderr)
-        return pages.refusal(500, "This did not work. What was answered before is stored; the terminal says more.")
+        return pages.refusal(500, "This did not work. Earlier answers are stored; see the terminal for details.")
 
     reads = {
         "/": pages.overview,
@@ -346,11 +348,11 @@ def page_app(
 
 
 async def _visit(request: Request, annotator: str) -> Visit:
-    """Return what a request says."""
+    """Return the contents of a request."""
     form: dict[str, str] = {}
     if request.method == "POST":
         if request.headers.get("content-type", "").partition(";")[0] not in ("", FORM):
-            raise HTTPException(415, "Only forms are understood here.")
+            raise HTTPException(415, "Only forms are accepted here.")
         form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
     name = "".join(filter(str.isprintable, unquote(request.cookies.get(NAME_COOKIE, "")).strip()))
     return Visit(
@@ -410,7 +412,7 @@ def field_text(value: float) -> str:
 
 
 def answer_text(answer: Any) -> str:
-    """Return an answer in words; what most actions have in common is said once."""
+    """Return an answer in words; the number that most actions share is written once."""
     if not isinstance(answer, dict):
         return ", ".join(number_text(value) for value in answer) if isinstance(answer, list) else number_text(answer)
     common, times = Counter(answer.values()).most_common(1)[0]

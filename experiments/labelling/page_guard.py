@@ -8,9 +8,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 1 << 16
-"""Most bytes of the body of a request; an answer with a number for each of 1,000 transitions is smaller."""
+"""Largest size of the body of a request in bytes; an answer with a number for each of 1,000 transitions is smaller."""
 LARGEST_HEAD = 1 << 14
-"""Most bytes of the address and the headers of a request."""
+"""Largest size of the address and the headers of a request in bytes."""
 READS = ("GET", "HEAD")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HEADERS = {
@@ -47,7 +47,7 @@ class PageGuard:
             app: the page.
             token: what the first part of every path must be.
             host: the address that the server is bound to. If it is a loopback address, requests must be addressed to
-                one too, so that no other site can give its name to this machine.
+                one too, which prevents DNS rebinding.
         """
         self._app, self._token, self._local = app, token.encode(), host in LOOPBACK
 
@@ -113,7 +113,7 @@ async def _body(receive: Receive) -> bytes | None:
     while more:
         message = await receive()
         body += message.get("body", b"")
-        more = message.get("more_body", False)  # absent if the client has gone
+        more = message.get("more_body", False)  # absent if the client has disconnected
         if len(body) > LARGEST_BODY:
             return None
     return body

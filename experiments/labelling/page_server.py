@@ -62,7 +62,7 @@ class PageServer:
 
         Args:
             session: the session, which stays open as long as the server runs.
-            host: the address to bind to. Others than the default can be reached from other machines.
+            host: the address to bind to. Unlike the default, other addresses can be reached from other machines.
             port: the port, 0 for any that is free.
             annotator: the name of annotators who do not give one.
             choices: the answers of the number keys; by default steps over the range of the rewards.
@@ -103,7 +103,7 @@ class PageServer:
             self._server.run(sockets=[self._listener])
 
     def stop(self) -> None:
-        """Stop the server, which runs in another thread."""
+        """Stop the server; call this from another thread."""
         self._server.should_exit = True
 
 
@@ -117,7 +117,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 @contextmanager
 def _opened(link: str) -> Iterator[None]:
-    """Open the link in a browser by way of a file, since other users can read the arguments of a process."""
+    """Open the link in a browser through a file, because other users can read the arguments of a process."""
     handle, path = tempfile.mkstemp(prefix="selectenv-", suffix=".html")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(link)}">')

@@ -14,19 +14,19 @@ from selectenv.labelling.session_reports import GivenAnswer, SessionStatus
 from selectenv.session import LabellingSession
 
 FEW = 6
-"""Transitions of an action that are listed; the others are counted."""
+"""Outcomes that are listed per action if a state has too many for input fields; the others are counted."""
 MOST_FIELDS = 60
 """Distinct transitions up to which each can have its own reward on the page."""
 POLICY_ROWS = 30
-"""States of the policy on the page, the most visited first."""
+"""Number of states in the policy table of the page, the most visited first."""
 CHOICES = (-1.0, 0.0, 1.0)
 """Answers of the number keys if the range of the rewards is not known."""
 STEPS = 5
-"""Answers of the number keys over a known range."""
+"""Number of answers on the number keys if the range of the rewards is known."""
 LONG_TEXT = 40
 """Characters beyond which a state is shown in smaller type."""
 JOINED = " \u00b7 "
-"""Between the entries of the columns of a state."""
+"""Separator between the entries of the columns of a state."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class PolicyRow:
 
 @dataclass(frozen=True)
 class Progress:
-    """The side of every page: how far the session is, and what the labels have brought."""
+    """The sidebar of every page: progress, answers, bounds and policy of the session."""
 
     status: SessionStatus
     answered: list[tuple[int, GivenAnswer]]
@@ -198,7 +198,7 @@ def choices_of(session: LabellingSession) -> tuple[float, ...]:
 
 
 def progress(session: LabellingSession) -> Progress:
-    """Return the side of the pages."""
+    """Return the contents of the sidebar."""
     chart, error = None, ""
     if session.reward_range is not None:
         try:

@@ -8,7 +8,7 @@ from selectenv.errors import AnswerError, SelectEnvError
 from selectenv.labelling.queries import Excerpt, Query, TransitionSummary
 
 SHOWN_OUTCOMES = 8
-"""Most next states that are listed for an action."""
+"""Largest number of next states that are listed for an action."""
 HELP = """An answer is the reward of acting in this state:
   1.5                 the same for every action
   east=1, north=-1    one number per action, for all actions that are listed

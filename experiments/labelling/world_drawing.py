@@ -38,7 +38,7 @@ class Drawing:
     """Shapes and lines in a coordinate system whose y axis points down."""
 
     title: str
-    """What is seen, for people who do not see it."""
+    """Text alternative of the drawing."""
     box: tuple[float, float, float, float]
     """Left, top, width and height."""
     shapes: list[Shape]
@@ -77,7 +77,7 @@ def _layout(name: str, fingerprint: str) -> Layout | None:
         return None
     try:
         world = find_world(name, {})
-    except SelectEnvError:  # another installation has registered it
+    except SelectEnvError:  # registered only in another installation
         return None
     if not isinstance(world, TabularWorld) or world.fingerprint != fingerprint or len(world.ids) > MOST_PLACES:
         return None

@@ -150,7 +150,7 @@ class DqnRun:
         return float(np.clip(1 + done * (rule.final_exploration - 1), rule.final_exploration, 1))
 
     def advance(self) -> None:
-        """Play one frame and make one update."""
+        """Play one frame and, after the first random frames, make one update."""
         rule, ring, slot = self.settings, len(self.images), self.frame % len(self.images)
         action = choose_action(
             self.online, self._patches, self._batches[0], self._passes[0], slot, self.exploration, self.random
@@ -267,7 +267,7 @@ def load_checkpoint(run: DqnRun, path: Path) -> None:
 
 def _identity(run: DqnRun) -> dict[str, Any]:
     settings = asdict(run.settings)
-    del settings["frames"]  # a finished run can be continued
+    del settings["frames"]  # a finished run can be extended
     return {"version": VERSION, "game": run.world.name, "seed": run.seed, "settings": settings}
 
 

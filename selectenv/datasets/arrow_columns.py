@@ -1,4 +1,4 @@
-"""Columns of Arrow tables, which hold what data frames, CSV files and Parquet files contain."""
+"""Columns of Arrow tables: the common form of data frames, CSV files and Parquet files."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from selectenv.typing import FloatArray, Int32Array
 
 WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 DECIMAL = re.compile(r"[-+]?(?=\.?[0-9])(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][-+]?[0-9]+)?")
-"""Numbers in CSV files; digits after a leading zero are text, such as a postcode."""
+"""Numbers in CSV files; digits with a leading zero are text, such as a postcode."""
 LONGEST_WHOLE = 18
 """Digits of a whole number that certainly fits into 64 bits; columns with longer ones are text."""
 
@@ -49,7 +49,7 @@ def discrete(name: str, column: Any, where: Where, *, untyped: bool = False) -> 
         name: the column's name.
         column: a chunked array.
         where: how to name a row.
-        untyped: take text as numbers if all of it is; CSV files do not say which is which.
+        untyped: whether text is converted if all of it is numbers, since CSV files have no types.
 
     Raises:
         LogError: the column is continuous, or of another type.
@@ -157,7 +157,7 @@ def _parsed(name: str, column: Any, kinds: Sequence[Any], where: Where, reason: 
     """Return a column of text as the first of ``kinds`` that fits all of it.
 
     Raises:
-        LogError: none fits; the message names the first row that makes it so.
+        LogError: none fits; the message names the first row that does not fit.
     """
     arrow = require("pyarrow")
 

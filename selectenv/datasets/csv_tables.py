@@ -1,4 +1,4 @@
-"""Reading of CSV files as Arrow tables of text, and the row of what cannot be read."""
+"""CSV files as Arrow tables of text, and errors that name the row that cannot be read."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from selectenv.datasets.arrow_columns import require
 from selectenv.errors import DatasetFileError, LogError, OptionError
 
 DELIMITERS = (",", ";", "\t", "|")
-"""Characters that commonly stand between the fields of a row."""
+"""Characters that commonly separate the fields of a row."""
 
 
 class CsvFile:
@@ -69,7 +69,7 @@ class CsvFile:
         return self._csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, **more)
 
     def _find_fault(self, kinds: dict[str, Any]) -> None:
-        """Read a file that could not be read again, in one thread, which counts rows.
+        """Read an unreadable file a second time, in one thread, to find the row that is wrong.
 
         Raises:
             LogError: the row is found.

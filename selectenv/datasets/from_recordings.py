@@ -43,7 +43,7 @@ class Episode:
 
 
 def from_episodes(episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = None) -> OfflineDataset:
-    """Make a dataset from a list of episodes, and say in one line what was understood.
+    """Make a dataset from a list of episodes, and print a one-line summary to stderr.
 
     An episode is a dict with the following keys:
 
@@ -52,8 +52,8 @@ def from_episodes(episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = 
     - ``actions``: the action at each step, whole numbers or strings.
     - ``rewards`` (optional): the reward of each step, hidden until its state is labelled.
     - ``terminated`` (optional): whether the last step terminated the episode. Without it, the last step counts as
-      terminal unless it leads to a state in which an action is taken elsewhere.
-    - ``truncated`` (optional): whether only the recording of the episode stopped after the last step.
+      terminal unless it leads to a state for which any episode has an action.
+    - ``truncated`` (optional): whether the recording of the episode stopped after the last step.
 
     Args:
         episodes: the episodes; all of them have the same keys.
@@ -71,7 +71,7 @@ def from_episodes(episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = 
 
 
 def from_minari(dataset: Any, *, bins: Bins | None = None) -> OfflineDataset:
-    """Make a dataset from a Minari dataset with discrete actions, and say in one line what was understood.
+    """Make a dataset from a Minari dataset with discrete actions, and print a one-line summary to stderr.
 
     Discrete observations are the states. Observations of several entries are states of several columns, named
     "observation_0", "observation_1" and so on, or by the keys of a Dict space; continuous ones need ``bins``. Rewards
@@ -119,12 +119,12 @@ def from_gymnasium(
 ) -> OfflineDataset:
     """Play a policy in a Gymnasium environment with discrete actions and return the transitions as a dataset.
 
-    Observations become states as in `from_minari`; rewards stay hidden until their state is labelled. One line says
-    what was recorded.
+    Observations become states as in `from_minari`; rewards stay hidden until their state is labelled. A one-line
+    summary is printed to stderr.
 
     Args:
         env: the environment; it is not closed.
-        policy: observation -> action; None takes all actions with the same probability.
+        policy: observation -> action; None for uniformly random actions.
         steps: number of transitions; the last episode is truncated there.
         seed: seed of the environment and of random actions.
         bins: intervals of continuous columns; see `from_dataframe`.
@@ -181,7 +181,7 @@ def _episode(number: int, given: Any) -> Episode:
                 "must be as many states as actions, or one more"
             )
     if not columns or len({len(column) for column in columns.values()}) > 1:
-        raise LogError(f"episode {number}: the columns of states must be equally long, and there must be one")
+        raise LogError(f"episode {number}: the columns of states must be equally long, and there must be at least one")
     if rewards is not None and len(rewards) != len(actions):
         raise LogError(f"episode {number}: {len(rewards)} rewards and {len(actions)} actions do not fit")
     terminated, truncated = (
@@ -318,5 +318,5 @@ def _episodes_dataset(
 
 
 def _parts(episode: Episode) -> list[str]:
-    """Return the names of what an episode has."""
+    """Return the names of the parts that an episode has."""
     return [*episode.states, *(part for part in KEYS[1:] if getattr(episode, part) is not None)]

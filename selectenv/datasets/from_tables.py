@@ -32,7 +32,7 @@ def from_dataframe(
     reward: str | None = None,
     bins: Bins | None = None,
 ) -> OfflineDataset:
-    """Make a dataset from a data frame with one row per transition, and say in one line what was understood.
+    """Make a dataset from a data frame with one row per transition, and print a one-line summary to stderr.
 
     States and actions are text, categories, whole numbers or truth values. The id of a state of one column is its
     entry; the id of a state of several columns is text such as "place=lift, cargo=meal", and
@@ -51,8 +51,8 @@ def from_dataframe(
         next_state: the column of the state entered, or one for each column of ``state``. Missing entries are taken from
             the next row of the episode.
         terminated: the column that says whether a transition terminated its episode. Without it, the last transition of
-            an episode counts as terminal unless it leads to a state in which the log acts elsewhere.
-        truncated: the column that says whether only the recording of an episode stopped after a transition.
+            an episode counts as terminal unless it leads to a state for which the log has an action.
+        truncated: the column that says whether the recording of an episode stopped after a transition.
         reward: the column of rewards, each hidden until its state is labelled.
         bins: for continuous columns of states and actions, the number of intervals of equal width to cut the column
             into, or the edges between the intervals, each of which belongs to the interval above it.
@@ -220,7 +220,7 @@ class LogColumns:
 
         Raises:
             UnknownNameError: a column does not exist; the message lists those that do.
-            LogError: there are two of them.
+            LogError: the log has several columns of the same name.
         """
         for name in self.names:
             check_name("column", name, available)
@@ -302,7 +302,7 @@ def _to_arrow(name: str, series: Any) -> Any:
 
 
 def _is_missing(entry: Any) -> bool:
-    """Return whether an entry of a data frame stands for a missing one."""
+    """Return whether an entry of a data frame marks a missing value."""
     nan = isinstance(entry, float) and math.isnan(entry)
     return nan or entry is None or type(entry).__name__ in ("NAType", "NaTType")
 

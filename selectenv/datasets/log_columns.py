@@ -18,7 +18,7 @@ MOST_BINS = 10_000
 LARGEST_WHOLE = 2.0**53
 """Beyond this magnitude a float no longer tells neighbouring integers apart."""
 TRUTHS = {"true": 1, "false": 0, "1": 1, "0": 0, "yes": 1, "no": 0, "t": 1, "f": 0, "y": 1, "n": 0}
-"""What a column of truth values may say, in any case."""
+"""The entries allowed in a column of truth values, in upper or lower case."""
 Where = Callable[[int], str]
 """Row -> how an error message names it."""
 
@@ -116,7 +116,7 @@ def text_column(name: str, code: Int32Array, values: Sequence[str], where: Where
 def sorted_column(name: str, code: Int32Array, values: NDArray[Any]) -> Column:
     """Return a column with its values sorted, without those that no entry has."""
     used = np.zeros(len(values) + 1, bool)
-    used[code] = True  # the code -1 marks the additional entry
+    used[code] = True  # the code -1 refers to the additional last entry
     distinct, position = np.unique(values[used[:-1]], return_inverse=True)
     place = np.full(len(values) + 1, -1, np.int32)
     place[:-1][used[:-1]] = position
@@ -146,7 +146,7 @@ def list_column(name: str, entries: Sequence[Any], where: Where) -> Column:
     if all(is_int(entry) for entry in entries if entry is not None):
         for row, entry in enumerate(entries):
             if entry is not None and not -LARGEST_INT <= entry <= LARGEST_INT:
-                refuse(where, row, name, "whole numbers must lie within 2**63 - 1")
+                refuse(where, row, name, "whole numbers must lie within -(2**63 - 1) and 2**63 - 1")
         return integer_column(name, np.array([entry or 0 for entry in entries], np.int64), missing)
     return whole_number_column(name, list_numbers(name, entries, where), where)
 

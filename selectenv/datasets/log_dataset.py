@@ -57,7 +57,7 @@ class Log:
 
 
 def log_dataset(log: Log) -> OfflineDataset:
-    """Return the dataset of a log, and say in one line on stderr what was understood.
+    """Return the dataset of a log, and print a one-line summary to stderr.
 
     Raises:
         LogError: an entry cannot be used, or episodes cannot be told apart.
@@ -66,7 +66,7 @@ def log_dataset(log: Log) -> OfflineDataset:
         raise LogError("the log is empty: it needs at least one row")
     if log.episode is None and log.terminated is None and not log.next_state:
         raise LogError(
-            "episodes cannot be told apart: name the column that tells them (episode=), the one that says where they "
+            "episodes cannot be told apart: name the column that numbers them (episode=), the one that says where they "
             "terminate (terminated=), or the columns of the next state (next_state=)"
         )
     for column in (*log.state, *(() if log.episode is None else (log.episode,))):
@@ -180,7 +180,9 @@ def _number_states(log: Log) -> tuple[Int32Array, Int32Array, dict[str, NDArray[
         if partly.any():
             row = int(partly.argmax())
             column = log.next_state[int(absent[:, row].argmax())]
-            refuse(log.where, row, column.name, "the entry is missing, but other columns of the next state are there")
+            refuse(
+                log.where, row, column.name, "the entry is missing, although other columns of the next state have one"
+            )
         for i, pair in enumerate(zip(log.state, log.next_state, strict=True)):
             state[i], entered = with_shared_values(*pair)
             codes[i] = np.concatenate([state[i].code, np.where(missing, 0, entered.code)])
@@ -203,7 +205,7 @@ def _number_states(log: Log) -> tuple[Int32Array, Int32Array, dict[str, NDArray[
 
 
 def _last_rows(log: Log, following: Int32Array, terminated: Any, truncated: Any) -> BoolArray:
-    """Return which rows are the last of their episode [rows], before gaps are looked for."""
+    """Return which rows are the last of their episode [rows], before gaps between rows are considered."""
     if log.episode is not None:
         return np.append(log.episode.code[1:] != log.episode.code[:-1], True)
     last = np.zeros(len(log), bool)

@@ -1,4 +1,4 @@
-"""The names of actions and the columns of states: what people read instead of numbers."""
+"""The names of actions, the columns of states and the summary of a dataset, for human readers."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ STORED_COLUMN = "state_column_"
 """Keys of the columns of states among the stored arrays of a dataset."""
 
 LISTED = 6
-"""Names in a summary; of longer lists, the first ones are shown."""
+"""Largest number of names that a summary lists."""
 
 
 def check_action_names(names: Any, n_actions: int) -> None:

@@ -32,7 +32,7 @@ class AnswerLog:
 
         Returns:
             State numbers and their rewards, one per distinct transition and averaged over answers, of labels that are
-            new or have changed; None for the rewards of those that are labels no longer.
+            new or have changed; None for the rewards of states that are no longer labelled.
         """
         version = self._store.version()
         known = version == (len(self._given), len(self._withdrawn))
@@ -58,5 +58,5 @@ class AnswerLog:
         return [answer for number, answer in self._given.items() if number not in self._withdrawn]
 
     def told(self, query: int) -> tuple[FloatArray, FloatArray]:
-        """Return mean and spread of the answers to a query, per distinct transition of its state."""
+        """Return the mean and the spread of the answers to a query, per distinct transition of its state."""
         return averaged([np.array(self._given[number].rewards) for number in self.labels[query]])

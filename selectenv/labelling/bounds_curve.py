@@ -1,4 +1,4 @@
-"""How the bounds of a session develop from label to label."""
+"""The bounds of a session as a function of the number of labels."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from selectenv.typing import BoolArray, FloatArray
 
 
 class BoundsCurve:
-    """Computes bounds for the first labels of a session; what was computed before is kept."""
+    """Computes bounds after each label of a session, and caches the points of the curve."""
 
     def __init__(self, problem: ToldProblem) -> None:
         """Begin without labels."""

@@ -41,7 +41,7 @@ CREATE UNIQUE INDEX one_answer ON answers (query, annotator) WHERE withdrawn IS 
 """
 TABLES = {"session", "notes", "choices", "queries", "leases", "answers"}
 FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)
-"""Exceptions with which the sqlite3 module responds to damaged files."""
+"""Exceptions that the sqlite3 module raises for damaged files."""
 FREE = """
 (SELECT COUNT(*) FROM answers AS a WHERE a.query = q.number AND a.withdrawn IS NULL)
     + (SELECT COUNT(*) FROM leases AS l WHERE l.query = q.number AND l.until > :now AND l.annotator != :annotator)
@@ -49,7 +49,7 @@ FREE = """
   AND NOT EXISTS (
     SELECT 1 FROM answers AS a WHERE a.query = q.number AND a.annotator = :annotator AND a.withdrawn IS NULL)
 """
-"""Whether an annotator may work on the query q: it needs an answer of theirs, and others do not give all it needs."""
+"""Whether an annotator may work on query q: they have not answered it, and it still lacks answers."""
 AVAILABLE = f"""
 SELECT number, state FROM queries AS q
 WHERE {FREE}
@@ -151,13 +151,11 @@ class LabelStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of the sqlite3 module, which damaged files and full disks cause too, into named ones."""
+        """Turn errors of the sqlite3 module, such as those of damaged files and full disks, into `SessionFileError`."""
         try:
             yield
         except FAILURES as error:
-            raise SessionFileError(
-                f"{self._name} cannot be used: {error}; everything that was told before is still in the file"
-            ) from None
+            raise SessionFileError(f"{self._name} cannot be used: {error}; this call has changed nothing") from None
 
     @property
     def _name(self) -> str:
@@ -216,7 +214,7 @@ class LabelStore:
         return {number for (number,) in self._all("SELECT number FROM queries WHERE skipped > 0")}
 
     def last_choice(self) -> tuple[int, dict[str, Any]]:
-        """Return the number of choices so far, and what the last one left to the next."""
+        """Return the number of choices so far, and the state that the last one passes on to the next."""
         rows = self._all("SELECT number, state FROM choices ORDER BY number DESC LIMIT 1")
         return (rows[0][0], self._parsed(rows[0][1])) if rows else (0, {})
 
@@ -239,7 +237,7 @@ class LabelStore:
             annotator: who asks.
             answers: how many answers each query needs.
             limit: how many are wanted.
-            skipped: those that were skipped, in the order in which they were, instead of the others.
+            skipped: whether to return skipped queries, in the order in which they were skipped, or only the others.
         """
         now = time.time()
         return self._all(AVAILABLE, annotator=annotator, answers=answers, limit=limit, skipped=int(skipped), now=now)
@@ -262,27 +260,27 @@ class LabelStore:
         self._run("DELETE FROM leases WHERE owner = ?", owner)
 
     def release_ended(self) -> None:
-        """Take back what processes of this machine handed out that have ended since."""
+        """Take back what processes of this machine handed out if they have ended since."""
         with self.writing():
             for (owner,) in self._all("SELECT DISTINCT owner FROM leases"):
                 if has_ended(owner):
                     self.release_of(owner)
 
     def leases(self) -> list[Lease]:
-        """Return the leases that have not run out, in the order of the queries."""
+        """Return the leases that have not expired, in the order of the queries."""
         rows = self._all(
             "SELECT query, annotator, until FROM leases WHERE until > ? ORDER BY query, annotator", time.time()
         )
         return [Lease(*row) for row in rows]
 
     def skip(self, query: int, annotator: str) -> None:
-        """Move a query to the end, and take it back."""
+        """Move a query to the end of the order, and end its lease."""
         with self.writing():
             self._run("UPDATE queries SET skipped = (SELECT MAX(skipped) + 1 FROM queries) WHERE number = ?", query)
             self.release(query, annotator)
 
     def add_answer(self, query: int, annotator: str, given: str, rewards: list[float]) -> int:
-        """Add an answer and take back the query; return the number of the answer."""
+        """Add an answer and end the lease of its query; return the number of the answer."""
         with self.writing():
             ((last,),) = self._all("SELECT COALESCE(MAX(number), 0) FROM answers")
             values = (last + 1, query, annotator, given, json.dumps(rewards), time.time())
@@ -296,7 +294,7 @@ class LabelStore:
         self._run("UPDATE answers SET withdrawn = ? WHERE number = ?", time.time(), number)
 
     def version(self) -> tuple[int, int]:
-        """Return how many answers were given and how many were withdrawn: it changes with every answer."""
+        """Return the numbers of given and withdrawn answers, which change with every answer and withdrawal."""
         ((given, withdrawn),) = self._all("SELECT COUNT(*), COUNT(withdrawn) FROM answers")
         return given, withdrawn
 
@@ -322,7 +320,7 @@ class LabelStore:
         return {number for (number,) in self._all("SELECT number FROM answers WHERE withdrawn IS NOT NULL")}
 
     def annotators_of(self, query: int) -> list[str]:
-        """Return who answered a query, withdrawn answers aside."""
+        """Return who answered a query, without withdrawn answers."""
         rows = self._all("SELECT annotator FROM answers WHERE query = ? AND withdrawn IS NULL ORDER BY number", query)
         return [annotator for (annotator,) in rows]
 
@@ -330,7 +328,7 @@ class LabelStore:
 def create(path: Path, settings: dict[str, Any], dataset: bytes | None) -> bool:
     """Make a session file; return False, and change nothing, if there is one already.
 
-    The file appears under its name only when it is whole.
+    The file appears under its name only once it is complete.
 
     Raises:
         SessionFileError: it cannot be written.
@@ -369,7 +367,7 @@ def _fill(database: sqlite3.Connection, settings: dict[str, Any], dataset: bytes
 
 
 def _connect(path: Path | str) -> sqlite3.Connection:
-    """Return a connection that leaves transactions to the caller and may be used by several threads, in turn."""
+    """Return a connection that leaves transactions to the caller and may be used by several threads, one at a time."""
     return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 

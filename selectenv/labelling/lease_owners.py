@@ -13,7 +13,7 @@ def new_owner() -> str:
 
 
 def has_ended(owner: str) -> bool:
-    """Return whether the process of an owner ran on this machine and has ended; False if that cannot be known."""
+    """Return whether the process of an owner ran on this machine and has ended; False if this cannot be determined."""
     machine, _, rest = owner.partition(" ")
     pid, started, *_ = [*rest.split(" "), "", ""]
     if machine != _machine() or not pid.isdigit() or os.name != "posix":
@@ -24,12 +24,12 @@ def has_ended(owner: str) -> bool:
         return True
     except (OSError, OverflowError):
         return False
-    return _started(int(pid)) != started  # the number belongs to another process by now
+    return _started(int(pid)) != started  # the process id has been reused
 
 
 @cache
 def _machine() -> str:
-    """Return what distinguishes this machine or container, since it was started, from others."""
+    """Return an identifier of this machine or container that changes when it is restarted."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -38,7 +38,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """Return when a process was started, "-" where the system does not say; "ended" if only its exit code is left."""
+    """Return when a process was started, "-" if the system does not tell; "ended" if it is a zombie process."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         return "ended" if fields[0] in "ZX" else fields[19]

@@ -17,7 +17,7 @@ from selectenv.view import SelectionView
 
 
 class ChoiceState(NamedTuple):
-    """What one choice leaves to the next besides the queries and their answers."""
+    """What one choice passes on to the next, besides the queries and their answers."""
 
     rng: dict[str, Any] | None = None
     """State of the strategy's random generator; None before the first choice."""
@@ -75,10 +75,10 @@ class NextQueries:
         Args:
             chosen: numbers of the states chosen so far, in order.
             wanted: how many queries are needed now; more are chosen if the strategy chooses several at a time.
-            before: what the last choice left.
+            before: what the last choice passed on.
 
         Returns:
-            The state numbers, and what this choice leaves to the next.
+            The state numbers, and what this choice passes on to the next.
 
         Raises:
             StrategyError: the strategy chose a state that cannot be asked about.
@@ -105,7 +105,7 @@ class NextQueries:
         return numbers, ChoiceState(rng.bit_generator.state, scale, k)  # type: ignore[arg-type]  # a dict of ints
 
     def _observe(self, chosen: IntArray, before: ChoiceState) -> tuple[Observation, dict[str, Any], float]:
-        """Return the observation and the info that the environment would show, and the scale of the values."""
+        """Return the observation and the info that the environment would return, and the scale of the values."""
         problem = self.problem
         labelled_at = np.zeros(problem.n_states, np.int64)
         labelled_at[chosen] = np.arange(1, len(chosen) + 1)

@@ -11,7 +11,7 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.typing import IntArray
 
 EPISODES = 3
-"""Most excerpts of episodes that a query shows."""
+"""Largest number of excerpts in a query."""
 STEPS = 3
 """Steps before and after the queried one in an excerpt."""
 Action = int | str

@@ -37,11 +37,11 @@ def make_or_resume(path: Path | None, settings: SessionSettings, dataset: Offlin
 def dataset_of(
     store: LabelStore, path: Path, settings: SessionSettings, given: OfflineDataset | None
 ) -> OfflineDataset:
-    """Return the dataset of a session: that of the caller if it is the same, else as it was stored.
+    """Return the dataset of a session: the one that the caller gives, or else the stored one.
 
     Raises:
         SessionError: the caller gives another one, or the file of a large one is missing.
-        SessionFileError: it is damaged.
+        SessionFileError: the stored dataset is damaged.
     """
     if given is None:
         content = store.dataset()

@@ -1,4 +1,4 @@
-"""What a session reports: its state, its answers and labels, and how the bounds develop."""
+"""What a session reports: its progress, its answers and labels, and the curve of its bounds."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,10 +11,10 @@ from selectenv.typing import FloatArray
 
 @dataclass(frozen=True)
 class SessionStatus:
-    """How far a session is."""
+    """The progress of a session."""
 
     budget: int
-    """Number of labels that can be had."""
+    """Total number of labels."""
     answered: int
     """Queries with all their answers: labels."""
     asked: int
@@ -76,7 +76,7 @@ class Label:
 
     @classmethod
     def of(cls, query: Query, told: FloatArray, spread: FloatArray) -> "Label":
-        """Return the label of a query from mean and spread of its answers, per distinct transition."""
+        """Return the label of a query from the mean and the spread of its answers, per distinct transition."""
         rewards, first = {}, 0
         for action in query.actions:
             counts = [transition.count for transition in action.transitions]

@@ -17,9 +17,9 @@ from selectenv.references import is_reference
 
 DEFAULT_LEARNER = "uds"
 SAVED = (".zip", ".json")
-"""How the names of files of saved strategies end."""
+"""File name extensions of saved strategies."""
 LONGEST_NAME = 200
-"""Most characters of the name of an annotator."""
+"""Largest number of characters in the name of an annotator."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class SessionSettings:
             name: the file, for error messages.
 
         Raises:
-            SessionError: the learner is not registered and the caller does not name it, so that no file decides which
+            SessionError: the learner is not registered and the caller does not name it: a file must not decide which
                 modules are imported.
             OptionError: the options are not those of the learner.
         """
@@ -173,7 +173,7 @@ class SessionSettings:
         row.check(dataset)
         scale = self.options.get("scale")
         if scale is not None and not row.uses_scale:
-            raise OptionError(f"the learner {learner!r} is not trained at a scale: scale has no effect")
+            raise OptionError(f"the learner {learner!r} does not use scale: leave this option out")
         rest = {option: value for option, value in self.options.items() if option not in ("learner", "scale")}
         return make_learner(learner, scale=scale, **rest)
 

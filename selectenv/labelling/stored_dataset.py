@@ -10,7 +10,7 @@ from selectenv.datasets.storage import load, save
 from selectenv.errors import DatasetFileError, SessionError, SessionFileError
 
 EMBEDDED_BYTES = 1 << 26
-"""Larger datasets are written to a file of their own."""
+"""Datasets with more bytes than this are written to a file of their own."""
 
 
 def pack(dataset: OfflineDataset) -> bytes:

@@ -14,12 +14,12 @@ from selectenv.typing import IntArray
 from selectenv.view import SelectionView
 
 GROUP = "selectenv.strategies"
-"""Entry-point group of the function that makes a strategy of a name and options."""
+"""Entry-point group of the function that makes a strategy from a name and options."""
 METHODS = ("begin", "select", "select_many")
 
 
 class Strategy(Protocol):
-    """What a session needs of an agent; `agents.Agent` has it."""
+    """What a session requires of an agent; `agents.Agent` satisfies it."""
 
     name: str
     taxonomy: Any
@@ -64,7 +64,7 @@ def find_strategy(strategy: Any, **options: Any) -> Strategy:
 
 
 def described(strategy: Strategy) -> dict[str, Any]:
-    """Return name and options of a strategy as its session's file stores them; None for options that are not JSON."""
+    """Return name and options of a strategy, as the session file stores them; None for options that are not JSON."""
     agent: Any = strategy
     options: dict[str, Any] | None = {}
     if is_dataclass(agent):
