@@ -355,6 +355,6 @@ def _say_next(session: LabellingSession, file: Path) -> None:
         print(f"the last questions are handed out; next: `selectenv label status {file}` shows to whom")
     else:
         print(
-            f"{status.answered} of {status.budget} labels; next: `selectenv label serve {file}` opens a page to answer "
-            f"on, `selectenv label ask {file}` asks here, `selectenv label export {file}` writes what is there"
+            f"{status.answered} of {status.budget} labels; next: `selectenv label ask {file}` asks for more, "
+            f"`selectenv label serve {file}` does so on a page, `selectenv label export {file}` writes what is there"
         )

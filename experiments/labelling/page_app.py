@@ -33,6 +33,8 @@ FORM = "application/x-www-form-urlencoded"
 NAME_COOKIE = "annotator"
 LONGEST_NAME = 100
 """Largest number of characters in a name; the rest is cut off."""
+RENEW_SECONDS = 60.0
+"""Time between two renewals of the lease of an open page; shorter if the lease is short."""
 MODES = ("state", "action", "transition")
 """What an answer has one number for."""
 NOTICES = {
@@ -125,6 +127,7 @@ class LabelPages:
             choices=choices_of(self._session) if self._choices is None else self._choices,
             values=visit.form or _values(shown, visit.words.get("before", "")),
             view=self._views[visit.number],
+            renew=min(RENEW_SECONDS, self._session.settings.lease / 3),
             leased=any(
                 (one.id, one.annotator) == (shown.query.id, visit.annotator) for one in self._session.handed_out()
             ),

@@ -94,7 +94,7 @@ if (form) {
     if (response && response.status >= 400) document.querySelector("#lost").hidden = false;
   };
   if (!("leased" in form.dataset)) take();
-  setInterval(take, 60_000);
+  setInterval(take, 1000 * form.dataset.renew);
   addEventListener("pagehide", () => {
     navigator.sendBeacon(form.dataset.release, new URLSearchParams({ view: form.dataset.view }));
   });

@@ -201,6 +201,22 @@ def test_the_page_fits_a_phone_and_a_laptop(browser, log):
     assert browser.complaints() == []
 
 
+def test_an_open_tab_keeps_its_question(browser, log):
+    session = selectenv.LabellingSession(log, "terminal", 2, lease=0.6)
+    with served(session) as page:
+        browser.go(page.link)
+        browser.press_and_wait(ENTER)
+        (first,) = session.handed_out()
+        browser.wait_for(lambda: any(one.until > first.until + 0.6 for one in session.handed_out()))
+        session.tell(first.id, 1)  # somebody answers without asking
+        browser.wait("return !document.querySelector('#lost').hidden")
+        assert "Skip it to get another one" in browser.text("#lost")
+        browser.press_and_wait("s")
+        assert "Somebody else" in browser.text(".notice")
+    refused = [message for message in browser.complaints() if "409" not in message]
+    assert refused == []
+
+
 def test_text_of_the_log_does_not_run_in_the_browser(browser):
     nasty = "<script>window.broken = 1</script><img src=x onerror='window.broken = 2'>"
     data = selectenv.from_episodes([{"states": [nasty, "b", nasty], "actions": [nasty, "stay"]}])
