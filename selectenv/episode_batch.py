@@ -18,8 +18,7 @@ from selectenv.kernels.tabular.episode_steps import (
     step_each,
     step_in_lanes,
 )
-from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
-from selectenv.kernels.tabular.tables import (
+from selectenv.kernels.tabular.packed_tables import (
     DISCLOSED,
     IMPUTES_MINIMUM,
     LABELLED,
@@ -33,6 +32,7 @@ from selectenv.kernels.tabular.tables import (
     Terms,
     new_episodes,
 )
+from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
 from selectenv.kernels.tabular.visits_in_lanes import visit_pattern
 from selectenv.kernels.threads import in_blocks, thread_count
 from selectenv.learners.base import FitResult

@@ -9,7 +9,7 @@ from selectenv.env import RewardSelectionEnv
 from selectenv.episode_terms import ProblemSource
 from selectenv.errors import OptionError
 from selectenv.evaluation.evaluator import Calls
-from selectenv.kernels.tabular.tables import BUDGET, JUDGED, SINCE_REFIT, SPENT, Episodes
+from selectenv.kernels.tabular.packed_tables import BUDGET, JUDGED, SINCE_REFIT, SPENT, Episodes
 from selectenv.options import EnvironmentOptions
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, IntArray
