@@ -14,7 +14,7 @@ from selectenv.episode_terms import RESET_OPTIONS, EpisodeTerms, ProblemSource
 from selectenv.errors import ActionError, EpisodeError
 from selectenv.evaluation.evaluator import Calls
 from selectenv.kernels.tabular.episode_steps import MEASURE, MEASURED, OVER, PAID, WASTED, StepResult
-from selectenv.kernels.tabular.tables import BUDGET, JUDGED, SINCE_REFIT, SPENT
+from selectenv.kernels.tabular.packed_tables import BUDGET, JUDGED, SINCE_REFIT, SPENT
 from selectenv.observation import Observation, observation_space
 from selectenv.options import RENDER_MODES, own_options
 from selectenv.problem import SelectionProblem

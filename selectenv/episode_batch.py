@@ -18,8 +18,7 @@ from selectenv.kernels.tabular.episode_steps import (
     step_each,
     step_in_lanes,
 )
-from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
-from selectenv.kernels.tabular.tables import (
+from selectenv.kernels.tabular.packed_tables import (
     DISCLOSED,
     IMPUTES_MINIMUM,
     LABELLED,
@@ -33,6 +32,7 @@ from selectenv.kernels.tabular.tables import (
     Terms,
     new_episodes,
 )
+from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
 from selectenv.kernels.tabular.visits_in_lanes import visit_pattern
 from selectenv.kernels.threads import in_blocks, thread_count
 from selectenv.observation import LEARNED, Observation, data_features, learned_features
@@ -69,6 +69,7 @@ class EpisodeBatch:
         self.names = FEATURES if options.features is None else tuple(options.features)
         self.count, self._occupancy = count, options.occupancy
         self.episodes = new_episodes(count, n)
+        self.episodes.open[:] = problem.dataset.labelable
         self.problems = [problem]
         """The problems: one that all episodes share, or one per episode."""
         self.tables: Tables = tables_of(problem)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from selectenv.evaluation.exact_returns import ExactReturns
 from selectenv.kernels.tabular.model import ELIMINATION_LIMIT, Chain, Model
-from selectenv.kernels.tabular.tables import Tables, pack
+from selectenv.kernels.tabular.packed_tables import Tables, pack
 from selectenv.learners.imputed_reward import imputed_reward
 from selectenv.learners.tabular.exact import ExactLearner
 from selectenv.options import REVEALED_MINIMUM

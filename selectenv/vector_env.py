@@ -16,7 +16,7 @@ from selectenv.episode_terms import RESET_OPTIONS, EpisodeTerms, ProblemSource
 from selectenv.errors import ActionError, EpisodeError, OptionError, OptionTypeError
 from selectenv.evaluation.evaluator import Calls
 from selectenv.kernels.tabular.episode_steps import OVER, PAID, WASTED, StepResult
-from selectenv.kernels.tabular.tables import BUDGET, DISCLOSED, JUDGED, SPENT, UNCOUNTED, Episodes
+from selectenv.kernels.tabular.packed_tables import BUDGET, DISCLOSED, JUDGED, SPENT, UNCOUNTED, Episodes
 from selectenv.observation import Observation, observation_space
 from selectenv.options import EnvironmentOptions, own_options
 from selectenv.problem import SelectionProblem

@@ -1,27 +1,63 @@
 """VectorMember: one environment of a vector, as `call`, `get_attr` and `set_attr` see it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
 from selectenv.env import RewardSelectionEnv
+from selectenv.episode_terms import ProblemSource
 from selectenv.errors import OptionError
 from selectenv.evaluation.evaluator import Calls
-from selectenv.kernels.tabular.tables import BUDGET, JUDGED, SINCE_REFIT, SPENT
+from selectenv.kernels.tabular.packed_tables import BUDGET, JUDGED, SINCE_REFIT, SPENT, Episodes
 from selectenv.options import EnvironmentOptions
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, IntArray
 from selectenv.view import SelectionView
 
-if TYPE_CHECKING:
-    from selectenv.vector_env import RewardSelectionVectorEnv
+
+class Vector(Protocol):
+    """What a member needs of its vector environment; see `RewardSelectionVectorEnv`."""
+
+    episodes: Episodes
+    options: EnvironmentOptions
+    source: ProblemSource | None
+    refit_every: int
+    single_observation_space: gym.Space[Any]
+    single_action_space: gym.Space[Any]
+    metadata: dict[str, Any]
+    render_mode: str | None
+    spec: Any
+
+    @property
+    def calls(self) -> tuple[Calls, ...]:
+        """The calls of each environment."""
+
+    @property
+    def np_random(self) -> Any:
+        """The random generator of each environment."""
+
+    @property
+    def np_random_seed(self) -> Any:
+        """The seed of each environment."""
+
+    def action_masks(self) -> BoolArray:
+        """Return the masks [environments, n] of states that can still be labelled."""
+
+    def problem_of(self, number: int) -> SelectionProblem:
+        """Return the problem of an environment."""
+
+    def view_of(self, number: int) -> SelectionView:
+        """Return what a strategy may know in an environment."""
+
+    def render_one(self, number: int) -> Any:
+        """Return a drawing of the labels of an environment."""
 
 
 class VectorMember:
     """What `RewardSelectionEnv` offers, for one environment of a vector; all of them take their steps together."""
 
-    def __init__(self, vector: "RewardSelectionVectorEnv", number: int) -> None:
+    def __init__(self, vector: Vector, number: int) -> None:
         """Show environment ``number`` of ``vector``."""
         self._vector, self._number = vector, number
 

@@ -9,7 +9,7 @@ from gymnasium.vector.utils import batch_space
 from agents.learned.batched_features import BatchedFeatures, DataRow
 from agents.learned.state_features import NAMES
 from agents.sb3.feature_wrapper import BOUND, RewardScales
-from selectenv.kernels.tabular.tables import BUDGET
+from selectenv.kernels.tabular.packed_tables import BUDGET
 from selectenv.observation import Observation
 from selectenv.typing import BoolArray, Float32Array, FloatArray
 from selectenv.vector_env import RewardSelectionVectorEnv

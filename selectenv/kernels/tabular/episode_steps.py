@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.kernels.compiled import kernel
-from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
-from selectenv.kernels.tabular.tables import (
+from selectenv.kernels.tabular.packed_tables import (
     ACTIONS,
     BUDGET,
     BY_ACTION,
@@ -34,6 +33,7 @@ from selectenv.kernels.tabular.tables import (
     Tables,
     Terms,
 )
+from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
 from selectenv.kernels.tabular.visits_in_lanes import VisitPattern
 from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
 

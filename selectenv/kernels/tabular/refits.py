@@ -11,9 +11,7 @@ from selectenv.kernels.tabular.learn_in_lanes import learn_in_lanes
 from selectenv.kernels.tabular.model import Chain, Model
 from selectenv.kernels.tabular.occupancy import eliminate_visits
 from selectenv.kernels.tabular.one_set import learn_set, return_of_policy
-from selectenv.kernels.tabular.returns import returns_after_steps, returns_by_one_sweep
-from selectenv.kernels.tabular.solve import LANES
-from selectenv.kernels.tabular.tables import (
+from selectenv.kernels.tabular.packed_tables import (
     ACTIONS,
     BEHAVIOUR,
     DISCOUNT,
@@ -44,6 +42,8 @@ from selectenv.kernels.tabular.tables import (
     reals_at,
     whole_at,
 )
+from selectenv.kernels.tabular.returns import returns_after_steps, returns_by_one_sweep
+from selectenv.kernels.tabular.solve import LANES
 from selectenv.kernels.tabular.tolerances import TIE
 from selectenv.kernels.tabular.visits_in_lanes import VisitPattern, eliminate_in_lanes, short_sum
 from selectenv.typing import BoolArray, Float32Array, FloatArray, Int32Array, IntArray

@@ -184,7 +184,7 @@ def test_training_evaluation_and_play_use_different_worlds():
         agent.train(env, callback=callback)
         means.append(callback.last_mean_reward)
     assert means[0] == means[1]
-    trained = {view.unwrapped.problem.dataset.fingerprint for view in agent._model.get_env().unwrapped.envs}
+    trained = {problem.dataset.fingerprint for problem in agent._model.get_env().get_attr("problem")}
     env.reset(seed=0)
     assert env.unwrapped.problem.dataset.fingerprint not in trained
 

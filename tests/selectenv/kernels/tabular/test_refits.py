@@ -11,10 +11,7 @@ from selectenv.kernels.tabular.learn_in_lanes import learn_in_lanes
 from selectenv.kernels.tabular.model import ELIMINATION_LIMIT
 from selectenv.kernels.tabular.occupancy import best_predecessors, eliminated_visits
 from selectenv.kernels.tabular.one_set import learn_set, return_of_policy
-from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
-from selectenv.kernels.tabular.returns import returns_of_blocks
-from selectenv.kernels.tabular.solve import learn_blocks
-from selectenv.kernels.tabular.tables import (
+from selectenv.kernels.tabular.packed_tables import (
     EMPIRICAL,
     LEARNED,
     PREDECESSORS,
@@ -23,6 +20,9 @@ from selectenv.kernels.tabular.tables import (
     model_at,
     new_episodes,
 )
+from selectenv.kernels.tabular.refits import refit_each, refit_in_lanes
+from selectenv.kernels.tabular.returns import returns_of_blocks
+from selectenv.kernels.tabular.solve import learn_blocks
 from selectenv.kernels.tabular.tolerances import TIE
 from selectenv.kernels.tabular.visits_in_lanes import eliminate_in_lanes, short_sum, visit_pattern
 from selectenv.learners import ExactLearner
