@@ -27,8 +27,6 @@ def constants(**values: Any) -> dict[str, Callable[[], Any]]:
 LONG = 10_000
 """Nobody asks a test to play episodes longer than this."""
 
-# Making problems and environments
-
 
 def _use(problem: selectenv.SelectionProblem) -> Any:
     """Use a problem as its first user would."""

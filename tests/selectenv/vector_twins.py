@@ -40,6 +40,7 @@ def assert_same_play(one, other, steps, seed=0, options=None):
     assert one.observation_space == other.observation_space
     assert one.action_space == other.action_space
     assert one.metadata == other.metadata
+    np.testing.assert_array_equal(np.stack(one.call("action_masks")), other.unwrapped.action_masks())
     mode, rng = other.metadata["autoreset_mode"], np.random.default_rng(seed)
     n = other.single_action_space.n
     begun = (envs.reset(seed=seed, options=None if options is None else dict(options)) for envs in (one, other))
