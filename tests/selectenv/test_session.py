@@ -325,7 +325,7 @@ def test_arguments_are_checked(tree):
         LabellingSession(tree.dataset, "uniform", 2)
     with pytest.raises(UnknownNameError, match="Did you mean 'gamma'"):
         LabellingSession(town(), "uniform", 2, gama=0.9)
-    with pytest.raises(OptionError, match="scale has no effect"):
+    with pytest.raises(OptionError, match="does not use scale"):
         LabellingSession(town(), "uniform", 2, scale="paper")
     with pytest.raises(OptionError, match="no rewards"):
         LabellingSession(town(), "uniform", 2, impute="dataset-min")

@@ -276,7 +276,8 @@ def test_learning_curves_begin_before_the_evaluations_and_resume(tmp_path, monke
     assert [record["updates"] for record in undisturbed[1:]] == [2, 4, 6, 8, 10, 12, 16, 20]
     everything = game_problem(cell).dataset.labelable
     last = game_problem(cell, evaluations=1).score(everything)
-    assert undisturbed[0]["evaluations"][0] != undisturbed[0]["last weights"] == last
+    assert undisturbed[0]["last weights"] == undisturbed[0]["evaluations"][-1] == last
+    assert len({point["curve"] for point in undisturbed[1:]}) > 1
     for point in undisturbed[1:7]:
         shorter = small(cell, updates=point["updates"])
         assert game_problem(shorter, evaluations=1).score(everything) == point["curve"]
