@@ -39,8 +39,11 @@ def run(options: argparse.Namespace) -> None:
         return
     from experiments.benchmarks.bench_label_sets import bench_label_sets, bench_reference
     from experiments.benchmarks.bench_steps import bench_parts, bench_steps
+    from experiments.benchmarks.bench_vector import bench_vector
 
-    bench_reference(bench_label_sets())
+    speeds = bench_label_sets()
+    bench_vector(speeds)
+    bench_reference(speeds)
     bench_steps()
     bench_parts()
     if options.quick:

@@ -14,6 +14,7 @@ from experiments.benchmarks import (
     bench_networks,
     bench_scaling,
     bench_selectors,
+    bench_vector,
     timing,
 )
 from experiments.benchmarks.reference_qlearning import reference_performance
@@ -22,12 +23,14 @@ from experiments.cli import main as cli
 
 def test_the_quick_benchmark(monkeypatch, capsys):
     monkeypatch.setattr(bench_label_sets, "SETS", 500)
+    monkeypatch.setattr(bench_vector, "ROUNDS", 1)
     assert cli.main(["bench", "--quick"]) == 0
     printed = capsys.readouterr().out
     for name in selectenv.TABULAR:
         assert name in printed
     assert "times faster" in printed
     assert "with a refit" in printed
+    assert "Steps per second of 256 environments at once" in printed
 
 
 def test_games(monkeypatch, capsys):
@@ -61,7 +64,7 @@ def test_selectors(monkeypatch, capsys):
     monkeypatch.setattr(bench_selectors, "ROUNDS", 1)
     assert cli.main(["bench", "--selectors"]) == 0
     printed = capsys.readouterr().out
-    for part in ("maskable-ppo", "steps/s", "environment", "decisions per second", "TwoRooms"):
+    for part in ("maskable-ppo", "steps/s", "64, native", "updates take", "decisions per second", "TwoRooms"):
         assert part in printed
 
 

@@ -95,8 +95,8 @@ def test_labelling_in_a_terminal(capsys, terminal):
     said = capsys.readouterr()
     assert "45 states (place, load)" in said.err
     assert "labels.sqlite is ready: 6 labels, chosen by terminal-guided" in said.out
-    assert "next: `selectenv label serve labels.sqlite` opens a page" in said.out
-    assert "`selectenv label ask labels.sqlite` asks here" in said.out
+    assert "next: `selectenv label ask labels.sqlite`" in said.out
+    assert "`selectenv label serve labels.sqlite` does so on a page" in said.out
     asking = terminal("label", "ask", "labels.sqlite", "--annotator", "ann")
     first = asking.wait_for("reward (? for help): ")
     assert "Question 1 of 6: place=" in first
@@ -149,7 +149,7 @@ def test_status_and_export(capsys, tmp_path):
     capsys.readouterr()
     assert main(["label", "status", "labels.sqlite"]) == 0
     said = capsys.readouterr().out
-    for part in ("2 of 6", "answers of ann", " to bob until 2", "next: `selectenv label serve"):
+    for part in ("2 of 6", "answers of ann", " to bob until 2", "next: `selectenv label ask"):
         assert part in said
     assert "less than the best" not in said
     assert main(["label", "export", "labels.sqlite", "--out", "results"]) == 0

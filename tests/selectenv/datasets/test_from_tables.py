@@ -339,7 +339,7 @@ WRONG = {
     "part of next": (
         {"to": ["hall"] * 5, "at": [0, None, 1, 1, 1]},
         {"next_state": ["to", "at"]},
-        "row 1, column 'at': the entry is missing, but",
+        "row 1, column 'at': the entry is missing, although",
     ),
     "other type": (
         {"to": [1] * 5, "at": [1] * 5},
