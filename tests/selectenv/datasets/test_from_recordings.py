@@ -65,7 +65,7 @@ def test_episodes_with_everything():
         ({"rewards": [1, 2]}, "episode 1 has .*rewards.*, but episode 0 has"),
         ({"terminated": "yes"}, "terminated of episode 1 must be True or False"),
         ({"states": {"a": [1, 2], "b": [1, 2, 3]}}, "must be equally long"),
-        ({"states": {}}, "there must be one"),
+        ({"states": {}}, "there must be at least one"),
         ({"states": [], "actions": []}, "episode 1 has no states"),
     ],
 )
