@@ -21,32 +21,21 @@ ENOUGH = 0.8
 """Share of the return at the paper's scale that the fast scale must reach."""
 SIZES = (200_000, 500_000)
 UPDATES = (5_000, 10_000, 20_000, 40_000)
-RATES = {"fast": 1e-3, "paper": 3e-4}
-"""Learning rates by the scale that has them."""
-SLOW_RATE = ((500_000, 20_000), (500_000, 40_000))
-"""Transitions and updates that are also tried with the paper's learning rate."""
 
 
 class Candidate(NamedTuple):
-    """Updates, transitions and learning rate of a training run; sorted by cost."""
+    """Updates and transitions of a training run with the learning rate of the fast scale; sorted by cost."""
 
     updates: int
     transitions: int
-    scale: str
-    """The scale whose learning rate it has."""
 
     @property
     def name(self) -> str:
-        """The three numbers, for tables and figures."""
-        return f"{self.transitions:,} transitions, {self.updates:,} updates, rate {RATES[self.scale]:g}"
+        """Both numbers, for tables and figures."""
+        return f"{self.transitions:,} transitions, {self.updates:,} updates"
 
 
-CANDIDATES = tuple(
-    sorted(
-        [Candidate(updates, size, "fast") for size in SIZES for updates in UPDATES]
-        + [Candidate(updates, size, "paper") for size, updates in SLOW_RATE]
-    )
-)
+CANDIDATES = tuple(sorted(Candidate(updates, size) for size in SIZES for updates in UPDATES))
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
@@ -55,23 +44,19 @@ def cells(seeds: int, solver: str) -> list[Cell]:
     for seed in range(seeds):
         found += [network_cell(game, "full labels", seed, "paper") for game in GAMES]
         found += [
-            network_cell(game, "full labels", seed, one.scale, options=_options(one))
+            network_cell(
+                game, "full labels", seed, "fast", options={"dataset_size": one.transitions, "updates": one.updates}
+            )
             for game in GAMES
             for one in CANDIDATES
         ]
     return found
 
 
-def _options(candidate: Candidate) -> dict[str, int]:
-    return {"dataset_size": candidate.transitions, "updates": candidate.updates}
-
-
 def candidate_of(cell: Cell) -> Candidate | None:
     """Return the candidate of a cell; None for the paper's scale."""
     options = cell.settings["problem"]
-    if "updates" not in options:
-        return None
-    return Candidate(options["updates"], options["dataset_size"], options["scale"])
+    return Candidate(options["updates"], options["dataset_size"]) if "updates" in options else None
 
 
 def rows(results: list[Result]) -> list[Row]:
@@ -114,21 +99,20 @@ def findings(rows: list[Row]) -> list[str]:
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw return against updates, one panel per game and one line per size of the data and rate."""
+    """Draw return against updates, one panel per game and one line per size of the data."""
     figure = new_figure(10, 6)
     found = rows(results)
     for i, game in enumerate(GAMES):
         axes = figure.add_subplot(2, 2, i + 1)
         mine = {row.setting: row.ours for row in found if row.world == game and row.ours}
-        for size, scale in [*((size, "fast") for size in SIZES), (SLOW_RATE[0][0], "paper")]:
+        for size in SIZES:
             points = [
                 (one.updates, mine[one.name].mean, mine[one.name].stderr)
                 for one in CANDIDATES
-                if (one.transitions, one.scale) == (size, scale) and one.name in mine
+                if one.transitions == size and one.name in mine
             ]
             if points:
-                label = f"{size:,} transitions, rate {RATES[scale]:g}"
-                axes.errorbar(*zip(*points, strict=True), label=label, marker="o", markersize=3)
+                axes.errorbar(*zip(*points, strict=True), label=f"{size:,} transitions", marker="o", markersize=3)
         if "paper" in mine:
             axes.axhline(mine["paper"].mean, color="k", linestyle="--", label="paper's scale")
             axes.axhline(ENOUGH * mine["paper"].mean, color="grey", linestyle=":", label=f"{ENOUGH:.0%} of it")

@@ -87,7 +87,7 @@ def network_cell(
         learner: by default that of the strategy: cloning, or IQL with UDS.
         expert: the name of the expert that collects the data.
         random_share: share of random actions in the data.
-        options: more options of the problem.
+        options: more options of the problem; ``dataset_size`` takes the place of the scale's.
         **settings: more settings of the cell.
     """
     chosen: dict[str, Any] = {
@@ -97,6 +97,8 @@ def network_cell(
         "evaluations": EVALUATIONS,
         **(options or {}),
     }
+    if "dataset_size" in chosen:
+        del chosen["scale"]  # only one of them can be given
     if expert != "published":
         chosen["expert"] = expert
     if random_share != 0.5:

@@ -71,6 +71,8 @@ def test_selectors(monkeypatch, capsys):
 def test_networks(monkeypatch, capsys):
     small = selectenv.make_problem("Breakout", dataset_size=3_000, learner="iql")
     monkeypatch.setattr(bench_networks, "UPDATES", 2)
+    monkeypatch.setattr(bench_networks, "FIRST_FRAMES", 50)
+    monkeypatch.setattr(bench_networks, "FRAMES", 2)
     monkeypatch.setattr(bench_networks, "make_problem", lambda *_, **__: small)
     assert cli.main(["bench", "--networks"]) == 0
     printed = capsys.readouterr().out
