@@ -19,23 +19,41 @@ from selectenv.worlds import WORLDS
 NAME = "minatar-scales"
 ENOUGH = 0.8
 """Share of the return at the paper's scale that the fast scale must reach."""
-SIZES = (200_000, 500_000)
-UPDATES = (5_000, 10_000, 20_000, 40_000)
+SLOW = 3e-4
+"""The learning rate of the paper's scale."""
 
 
 class Candidate(NamedTuple):
-    """Updates and transitions of a training run with the learning rate of the fast scale; sorted by cost."""
+    """A training run; sorted by cost."""
 
     updates: int
     transitions: int
+    rate: float = 1e-3
 
     @property
     def name(self) -> str:
-        """Both numbers, for tables and figures."""
-        return f"{self.transitions:,} transitions, {self.updates:,} updates"
+        """The three numbers, for tables and figures."""
+        return f"{self.transitions:,} transitions, {self.updates:,} updates, rate {self.rate:g}"
+
+    @property
+    def scale(self) -> str:
+        """The scale that has the learning rate."""
+        return "paper" if self.rate == SLOW else "fast"
+
+    @property
+    def options(self) -> dict[str, int]:
+        """Options of the problem."""
+        own = {} if self.rate == SLOW else {"dataset_size": self.transitions}
+        return {"updates": self.updates, **own}
 
 
-CANDIDATES = tuple(sorted(Candidate(updates, size) for size in SIZES for updates in UPDATES))
+CANDIDATES = tuple(
+    sorted(
+        [Candidate(updates, 500_000) for updates in (20_000, 40_000)]
+        + [Candidate(updates, 1_000_000) for updates in (10_000, 20_000, 40_000)]
+        + [Candidate(updates, 1_000_000, SLOW) for updates in (20_000, 40_000)]
+    )
+)
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
@@ -44,9 +62,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
     for seed in range(seeds):
         found += [network_cell(game, "full labels", seed, "paper") for game in GAMES]
         found += [
-            network_cell(
-                game, "full labels", seed, "fast", options={"dataset_size": one.transitions, "updates": one.updates}
-            )
+            network_cell(game, "full labels", seed, one.scale, options=one.options)
             for game in GAMES
             for one in CANDIDATES
         ]
@@ -55,8 +71,9 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 def candidate_of(cell: Cell) -> Candidate | None:
     """Return the candidate of a cell; None for the paper's scale."""
-    options = cell.settings["problem"]
-    return Candidate(options["updates"], options["dataset_size"]) if "updates" in options else None
+    preset = cell.settings["preset"]
+    known = "updates" in cell.settings["problem"]
+    return Candidate(preset["updates"], preset["transitions"], preset["rate"]) if known else None
 
 
 def rows(results: list[Result]) -> list[Row]:
@@ -99,20 +116,21 @@ def findings(rows: list[Row]) -> list[str]:
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw return against updates, one panel per game and one line per size of the data."""
+    """Draw return against updates, one panel per game and one line per size of the data and learning rate."""
     figure = new_figure(10, 6)
     found = rows(results)
     for i, game in enumerate(GAMES):
         axes = figure.add_subplot(2, 2, i + 1)
         mine = {row.setting: row.ours for row in found if row.world == game and row.ours}
-        for size in SIZES:
+        for size, rate in dict.fromkeys((one.transitions, one.rate) for one in CANDIDATES):
             points = [
                 (one.updates, mine[one.name].mean, mine[one.name].stderr)
                 for one in CANDIDATES
-                if one.transitions == size and one.name in mine
+                if (one.transitions, one.rate) == (size, rate) and one.name in mine
             ]
             if points:
-                axes.errorbar(*zip(*points, strict=True), label=f"{size:,} transitions", marker="o", markersize=3)
+                label = f"{size:,} transitions, rate {rate:g}"
+                axes.errorbar(*zip(*points, strict=True), label=label, marker="o", markersize=3)
         if "paper" in mine:
             axes.axhline(mine["paper"].mean, color="k", linestyle="--", label="paper's scale")
             axes.axhline(ENOUGH * mine["paper"].mean, color="grey", linestyle=":", label=f"{ENOUGH:.0%} of it")

@@ -24,8 +24,8 @@ def test_cells_are_one_per_game_and_setting():
         preset = cell.settings["preset"]
         if one is not None:
             assert (preset["updates"], preset["transitions"]) == (one.updates, one.transitions)
-            assert preset["rate"] == 1e-3
-            assert "scale" not in cell.settings["problem"]
+            assert preset["rate"] == one.rate
+            assert ("scale" in cell.settings["problem"]) == (one.rate == study.SLOW)
 
 
 def test_the_smallest_sufficient_setting_is_found():
@@ -38,7 +38,7 @@ def test_the_smallest_sufficient_setting_is_found():
     assert study.smallest(rows, "Asterix") == study.Candidate(20_000, 500_000)
     (sentence,) = [one for one in study.findings(rows) if one.startswith("Asterix")]
     assert "the paper's scale earns 10.00" in sentence
-    assert "500,000 transitions, 20,000 updates (0.80)" in sentence
+    assert "500,000 transitions, 20,000 updates, rate 0.001 (0.80)" in sentence
 
 
 @pytest.mark.parametrize(
