@@ -20,7 +20,7 @@ from agents.sb3.feature_vector import FeatureVector
 from agents.sb3.feature_wrapper import FeatureWrapper, RewardScales
 from agents.sb3.scoring_policies import PooledScorer
 from agents.sb3.vec_selection import VecSelection
-from selectenv.errors import OptionError, OptionTypeError
+from selectenv.errors import MissingFeatureError, OptionError, OptionTypeError
 from selectenv.wrappers import FlatObservation, TensorBoardMonitor
 
 SMALL = {"dataset_size": 1_000}
@@ -214,6 +214,17 @@ def test_the_native_vector_is_the_default(monkeypatch):
         monitor = seen.pop()
         assert isinstance(monitor, VecMonitor)
         assert type(monitor.venv) is kind
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_features_that_the_network_needs(count):
+    env = selectenv.make_env("Graph", budget=2, features=["value", "labelled"], **SMALL)
+    with pytest.raises(
+        MissingFeatureError, match=r"ppo needs .* lacks .*'predecessors', 'termination', 'budget': make"
+    ):
+        agents.make("ppo", n_envs=count).train(env, steps=32)
+    env = selectenv.make_env("Graph", budget=2, features=agents.make("ppo").features, **SMALL)
+    agents.make("ppo", n_envs=count, hidden=8, sb3=PPO_OPTIONS).train(env, steps=32)
 
 
 def test_the_pooled_network_computes_the_same():
