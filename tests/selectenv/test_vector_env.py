@@ -313,6 +313,18 @@ def test_members_show_what_single_environments_show():
         assert make_native("RewardSelection-Tree-v0", 1, **SMALL).render() is None
 
 
+@pytest.mark.parametrize("options", [{}, {"exploit": "pooled", "labels_per_refit": 2, "learner": "adapted"}])
+def test_views_are_those_of_single_environments(options):
+    options = {"budget": 6, "initial_ratio": 0.1, **options, **SMALL}
+    one, other = (make("RewardSelection-Tree-v0", 2, **options) for make in (make_sync, make_native))
+    for envs in (one, other):
+        envs.reset(seed=3)
+        envs.step(np.array([4, 5]))
+    for mine, theirs in zip(one.call("view"), other.call("view"), strict=True):
+        for name in (*(name for name in vars(mine) if name[0] != "_" and name != "dataset"), "rewards"):
+            assert_same(getattr(mine, name), getattr(theirs, name), name)
+
+
 def test_views_are_updated_and_end_with_their_episode():
     envs = make_native("RewardSelection-Tree-v0", 2, budget=3, **SMALL)
     single = gym.make("RewardSelection-Tree-v0", budget=3, **SMALL).unwrapped
