@@ -203,7 +203,7 @@ def progress(session: LabellingSession) -> Progress:
     if session.reward_range is not None:
         try:
             chart = bounds_chart(session.curve(), session.budget)
-        except OptionError as problem:  # answers outside of the range, or a discount factor of 1
+        except OptionError as problem:  # an answer lies outside of the range
             error = str(problem)
     answers = session.answers()
     numbers = session.dataset.numbers([answer.id for answer in answers]).tolist()

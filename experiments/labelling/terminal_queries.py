@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from experiments.labelling.typed_numbers import typed_number
 from selectenv import LabellingSession
-from selectenv.errors import AnswerError, SelectEnvError
+from selectenv.errors import AnswerError, QueryError
 from selectenv.labelling.queries import Excerpt, Query, TransitionSummary
 
 SHOWN_OUTCOMES = 8
@@ -48,9 +49,6 @@ def ask_in_terminal(
             if typed in ("q", "quit"):
                 session.release(query.id, annotator=annotator)
                 return told
-            if typed in ("s", "skip"):
-                session.skip(query.id, annotator=annotator)
-                break
             if typed in ("u", "undo"):
                 undone = session.undo(annotator=annotator)
                 if undone is None:
@@ -64,11 +62,16 @@ def ask_in_terminal(
                 write(HELP)
                 continue
             try:
-                session.tell(query.id, parsed_answer(typed), annotator=annotator)
-            except SelectEnvError as error:
-                write(f"{error}")
+                if typed in ("s", "skip"):
+                    session.skip(query.id, annotator=annotator)
+                else:
+                    session.tell(query.id, parsed_answer(typed), annotator=annotator)
+                    told += 1
+            except AnswerError as error:
+                write(f"{error}; ? explains what can be typed")
                 continue
-            told += 1
+            except QueryError:
+                write("somebody else has answered this question in the meantime")
             break
     return told
 
@@ -79,23 +82,21 @@ def parsed_answer(typed: str) -> Any:
     Raises:
         AnswerError: it is none of these.
     """
-    parts = [part.strip() for part in typed.split(",")]
-    if all("=" in part for part in parts):
-        pairs = [part.rpartition("=") for part in parts]
-        if len({action.strip() for action, _, _ in pairs}) < len(pairs):
+    if "=" not in typed:
+        numbers = [typed_number(part) for part in typed.split(",")]
+        return numbers if len(numbers) > 1 else numbers[0]
+    answer: dict[str, float] = {}
+    before = ""
+    for part in typed.split(","):
+        action, equals, value = f"{before}{part}".rpartition("=")
+        if equals and action.strip() in answer:
             raise AnswerError(f"{typed!r} has two numbers for the same action")
-        return {action.strip(): _number(value) for action, _, value in pairs}
-    numbers = [_number(part) for part in parts]
-    return numbers if len(numbers) > 1 else numbers[0]
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise AnswerError(
-            f"{text.strip()!r} is not a number; an answer is a number, or numbers such as east=1, north=0; ? explains"
-        ) from None
+        if equals:
+            answer[action.strip()] = typed_number(value)
+        before = "" if equals else f"{before}{part},"  # the name of an action may contain commas
+    if before:
+        raise AnswerError(f"{before.strip(' ,')!r} lacks an action or a number; write it like east=1, north=0")
+    return answer
 
 
 def as_text(query: Query, budget: int) -> str:

@@ -35,7 +35,7 @@ class CsvFile:
             raise self._unreadable(error) from None
         other = [character for character in DELIMITERS if character in self.names[0]]
         if len(self.names) == 1 and other:
-            raise OptionError(f"the file has the single column {shown(self.names[0])}: try delimiter={other[0]!r}")
+            raise OptionError(f"the file has the single column {shown(self.names[0])}: try the delimiter {other[0]!r}")
 
     def read(self, discrete: list[str], numeric: list[str]) -> Any:
         """Return an Arrow table of these columns, all of them text; empty fields are missing.

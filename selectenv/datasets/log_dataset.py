@@ -66,8 +66,8 @@ def log_dataset(log: Log) -> OfflineDataset:
         raise LogError("the log is empty: it needs at least one row")
     if log.episode is None and log.terminated is None and not log.next_state:
         raise LogError(
-            "episodes cannot be told apart: name the column that numbers them (episode=), the one that says where they "
-            "terminate (terminated=), or the columns of the next state (next_state=)"
+            "episodes cannot be told apart: name the column that numbers them (episode), the one that says where they "
+            "terminate (terminated), or the columns of the next state (next_state)"
         )
     for column in (*log.state, *(() if log.episode is None else (log.episode,))):
         refuse_missing(column, log.where)

@@ -17,13 +17,14 @@ from tests.selectenv.labelling.teller import town
         ("1, 2", [1.0, 2.0]),
         ("east=1", {"east": 1.0}),
         ("open tray = -1 , a=b=2", {"open tray": -1.0, "a=b": 2.0}),
+        ("left, then up=1, right=2", {"left, then up": 1.0, "right": 2.0}),
     ],
 )
 def test_typed_answers(typed, answer):
     assert parsed_answer(typed) == answer
 
 
-@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1;2"])
+@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1;2", "nan", "=inf"])
 def test_typed_nonsense_is_explained(typed):
     with pytest.raises(AnswerError, match="number"):
         parsed_answer(typed)
@@ -74,3 +75,20 @@ def test_a_conversation():
     assert (told, session.status().done) == (1, True)
     assert "home" in written[0]
     assert conversation(session, [])[0] == 0
+
+
+@pytest.mark.parametrize("typed", ["1", "s"])
+def test_a_question_that_somebody_else_answers_is_left(typed):
+    session = LabellingSession(town(), "terminal", 2)
+    written, answered = [], []
+
+    def read(prompt):
+        if not answered:
+            answered.append(session.handed_out()[0].id)
+            session.tell(answered[0], 5, annotator="bob")
+            return typed
+        return "2"
+
+    assert ask_in_terminal(session, "ann", read=read, write=written.append) == 1
+    assert "somebody else has answered this question in the meantime" in written
+    assert [(given.answer, given.annotator) for given in session.answers()] == [(5.0, "bob"), (2.0, "ann")]

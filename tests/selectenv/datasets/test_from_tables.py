@@ -437,7 +437,7 @@ def test_files_that_cannot_be_read(tmp_path):
         selectenv.from_csv(tmp_path, **roles)
     with pytest.raises(DatasetFileError, match="CSV"):
         selectenv.from_csv(write(tmp_path / "log.csv.gz", gzip.compress(b"e,s,a\n1,1,1\n")[:-9]), **roles)
-    with pytest.raises(OptionError, match="the single column 'e;s;a': try delimiter=';'"):
+    with pytest.raises(OptionError, match="the single column 'e;s;a': try the delimiter ';'"):
         selectenv.from_csv(write(tmp_path / "other.csv", "e;s;a\n1;1;1\n"), **roles)
     for wrong in ("", ",,", '"', "\n", "é", 3):
         with pytest.raises(OptionError, match="delimiter"):
