@@ -28,8 +28,8 @@ BATCH = 10
 """Default number of questions in an export."""
 OFFLINE = "export"
 """Name to which exported questions are leased."""
-COLUMNS = ("state", "action", "episode", "time", "next_state", "terminated", "truncated")
-"""Options of `start` that name columns of the log."""
+READING = ("state", "action", "episode", "time", "next_state", "terminated", "truncated", "missing")
+"""Options of `start` that `from_csv` and `from_parquet` take as they are."""
 
 
 def add_to(add: AddCommand) -> None:
@@ -154,6 +154,9 @@ def _add_start(action: AddCommand) -> None:
         metavar="COLUMN=BINS",
         help="cut continuous columns into a number of intervals (charge=5), or at edges (charge=0.25,0.5)",
     )
+    parser.add_argument(
+        "--missing", metavar="TEXT", help="text in place of missing entries of the state, such as unknown"
+    )
     parser.add_argument("--budget", type=_budget, required=True, help="number of labels, or share of the states (0.3)")
     parser.add_argument(
         "--strategy", default="terminal-guided", help="strategy that chooses the states (default: terminal-guided)"
@@ -236,7 +239,7 @@ def _dataset(options: argparse.Namespace) -> OfflineDataset:
     missing = [name for name in ("state", "action") if not getattr(options, name)]
     if missing:
         raise OptionError(f"a log needs --{' and --'.join(missing)}: the names of its columns")
-    roles = {name: getattr(options, name) for name in COLUMNS} | {"bins": dict(map(_bins, options.bins))}
+    roles = {name: getattr(options, name) for name in READING} | {"bins": dict(map(_bins, options.bins))}
     if options.log.suffix in (".parquet", ".pq"):
         return selectenv.from_parquet(options.log, **roles)
     return selectenv.from_csv(options.log, **roles, delimiter=options.delimiter)
@@ -296,7 +299,7 @@ def _export(options: argparse.Namespace) -> None:
     with open_session(options) as session:
         if options.label_studio is not None:
             queries = _batch(session, options.label_studio, label_studio.ANNOTATOR)
-            _write(out / "tasks.json", label_studio.tasks(queries, session.budget))
+            _write(out / "tasks.json", label_studio.tasks(session, queries))
             _write(out / "label-config.xml", label_studio.configuration(range_of(session)))
             print(
                 f"next: make a Label Studio project with the labelling interface of {out / 'label-config.xml'}, import "

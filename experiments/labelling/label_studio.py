@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.errors import LabelsFileError
-from experiments.labelling.terminal_queries import as_text
+from experiments.labelling.query_texts import query_text
 from experiments.labelling.typed_numbers import typed_number
 from selectenv.checks import is_real, shown
 from selectenv.errors import AnswerError
 from selectenv.labelling.queries import Query
+from selectenv.session import LabellingSession
 
 ANNOTATOR = "label-studio"
 """Name to which exported tasks are leased."""
@@ -49,13 +50,13 @@ def configuration(limits: tuple[float, float] | None) -> str:
 """
 
 
-def tasks(queries: Iterable[Query], budget: int) -> str:
+def tasks(session: LabellingSession, queries: Iterable[Query]) -> str:
     """Return queries as the JSON that Label Studio imports, in their order."""
     found = [
         {
             "data": {
                 STATE: str(query.id),  # JSON readers may round large integers
-                "text": as_text(query, budget),
+                "text": query_text(session, query),
                 "order": query.number,
                 **{f"column_{name}": value for name, value in query.columns.items()},
             }

@@ -21,7 +21,8 @@ from starlette.types import ASGIApp
 
 from experiments.labelling.label_tables import TABLES
 from experiments.labelling.page_guard import PageGuard
-from experiments.labelling.page_views import Question, choices_of, progress, question, state_text
+from experiments.labelling.page_views import Question, choices_of, progress, question
+from experiments.labelling.query_texts import state_text
 from experiments.labelling.state_images import state_png
 from experiments.labelling.typed_numbers import typed_number
 from selectenv.errors import AnswerError, OptionError, QueryError, SelectEnvError

@@ -1,15 +1,13 @@
-"""Queries as text for a terminal, and answers as they are typed."""
+"""Questions in the terminal: queries as text, and answers as they are typed."""
 
 from collections.abc import Callable
 from typing import Any
 
+from experiments.labelling.query_texts import query_text
 from experiments.labelling.typed_numbers import typed_number
 from selectenv import LabellingSession
 from selectenv.errors import AnswerError, QueryError
-from selectenv.labelling.queries import Excerpt, Query, TransitionSummary
 
-SHOWN_OUTCOMES = 8
-"""Largest number of next states that are listed for an action."""
 HELP = """An answer is the reward of acting in this state:
   1.5                 the same for every action
   east=1, north=-1    one number per action, for all actions that are listed
@@ -40,7 +38,7 @@ def ask_in_terminal(
     """
     told = 0
     while query := session.ask(annotator=annotator):
-        write(f"\n{as_text(query, session.budget)}\n")
+        write(f"\n{query_text(session, query)}\n")
         while True:
             try:
                 typed = read(PROMPT).strip()
@@ -97,36 +95,3 @@ def parsed_answer(typed: str) -> Any:
     if before:
         raise AnswerError(f"{before.strip(' ,')!r} lacks an action or a number; write it like east=1, north=0")
     return answer
-
-
-def as_text(query: Query, budget: int) -> str:
-    """Return what a person needs to see of a query."""
-    lines = [f"Question {query.number} of {budget}: {query.id}"]
-    lines.append(f"  seen {_times(query.visits)}; what was done, and where it led:")
-    for action in query.actions:
-        more = len(action.transitions) - SHOWN_OUTCOMES
-        outcomes = "; ".join(_outcome(transition) for transition in action.transitions[:SHOWN_OUTCOMES])
-        outcomes += f"; {more} more" if more > 0 else ""
-        lines.append(f"    {action.action}, {_times(action.count)} -> {outcomes}")
-    lines.append("  around it, in the log:")
-    lines += [f"    {_excerpt(excerpt)}" for excerpt in query.episodes]
-    return "\n".join(lines)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
-
-
-def _outcome(transition: TransitionSummary) -> str:
-    if transition.next_id is not None:
-        return f"{transition.next_id} ({transition.count:,})"
-    ends = "the episode ends" if transition.terminated else "unknown"
-    return f"{ends} ({transition.count:,})"
-
-
-def _excerpt(excerpt: Excerpt) -> str:
-    """Return an excerpt in one line; the queried state is in brackets."""
-    steps = " ".join(f"{f'[{step.id}]' if step.queried else step.id} -{step.action}->" for step in excerpt.steps)
-    start = "" if excerpt.from_start else "... "
-    end = {"terminated": "end", "truncated": "(the recording stops)"}.get(excerpt.end, "...")
-    return f"{start}{steps} {end if excerpt.next_id is None else f'{excerpt.next_id} {end}'}"

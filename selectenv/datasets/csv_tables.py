@@ -12,6 +12,11 @@ DELIMITERS = (",", ";", "\t", "|")
 """Characters that commonly separate the fields of a row."""
 
 
+def row_of_file(row: int) -> str:
+    """Return how error messages name a row: as in a data frame, and as in a spreadsheet."""
+    return f"row {row} ({row + 2} in a spreadsheet)"
+
+
 class CsvFile:
     """A CSV file with a header."""
 
@@ -86,16 +91,16 @@ class CsvFile:
             return
         if wrong:
             first = wrong[0]
-            raise LogError(
-                f"row {first.number - 2} has {first.actual_columns} fields instead of {first.expected_columns}: "
-                f"{shown(first.text)}"
-            )
+            fields = f"{first.actual_columns} fields instead of {first.expected_columns}"
+            raise LogError(f"{row_of_file(first.number - 2)} has {fields}: {shown(first.text)}")
         for name in kinds:
             for row, entry in enumerate(table.column(name).to_pylist()):
                 try:
                     (entry or b"").decode()
                 except UnicodeDecodeError:
-                    raise LogError(f"row {row}, column {name!r}: {shown(entry)} is not text in UTF-8") from None
+                    raise LogError(
+                        f"{row_of_file(row)}, column {name!r}: {shown(entry)} is not text in UTF-8"
+                    ) from None
 
     def _unreadable(self, error: Exception) -> DatasetFileError:
         return DatasetFileError(f"{os.fspath(self._path)!r} is not a CSV file that can be read: {shown(str(error))}")

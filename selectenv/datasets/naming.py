@@ -84,6 +84,6 @@ def unknown_state(id: Any, ids: NDArray[Any]) -> str:
 
 def _counted(count: int, what: str, names: Sequence[Any] = ()) -> str:
     """Return a number of things, and the names of the first ones."""
-    texts = [str(name) if str(name).isprintable() else repr(name) for name in names[:LISTED]]
+    texts = [str(name) if str(name).isprintable() and "," not in str(name) else repr(name) for name in names[:LISTED]]
     listed = ", ".join(texts) + (", ..." if len(names) > LISTED else "")
     return f"{count:,} {what}{'' if count == 1 else 's'}{f' ({listed})' if listed else ''}"

@@ -187,7 +187,9 @@ def test_actions_with_names():
     assert [action.action for action in queries["home"].actions] == ["walk", "drive"]
     assert queries["home"].episodes[0].steps[0].action == "walk"
     session.tell("home", {"walk": 1, "drive": 2})
-    with pytest.raises(AnswerError, match="the data took drive"):
+    with pytest.raises(
+        AnswerError, match="the data took 'drive' in the state 'shop', and the answer has a number for 'walk'"
+    ):
         session.tell("shop", {"walk": 1})
     assert session.policy().action("home") == "drive"
     assert list(session.policy().to_frame()["action"].unique()) == ["walk", "drive"]

@@ -33,7 +33,7 @@ def annotated(task, *annotations):
 
 def export(session, count):
     queries = session.ask(count, annotator=ANNOTATOR, keep=True)
-    return json.loads(tasks(queries, session.budget))
+    return json.loads(tasks(session, queries))
 
 
 @pytest.fixture
