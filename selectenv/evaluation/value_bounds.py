@@ -37,6 +37,10 @@ class ValueBounds:
     tolerance: float = 0.0
     """Differences up to this size are rounding: learners treat actions that close as equally good."""
 
+    def __repr__(self) -> str:
+        """Return the bounds, the regret included."""
+        return f"ValueBounds(least={self.least}, most={self.most}, upper={self.upper}, regret={self.regret})"
+
     @property
     def regret(self) -> float:
         """How much the policy can earn less than the best one, at most; 0 if the difference is rounding."""
