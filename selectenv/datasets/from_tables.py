@@ -9,9 +9,9 @@ from typing import Any
 
 from selectenv.checks import check_instance, check_name, check_path, shown
 from selectenv.datasets.arrow_columns import discrete, numbers, require, times
-from selectenv.datasets.csv_tables import CsvFile
+from selectenv.datasets.csv_tables import CsvFile, row_of_file
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.datasets.log_columns import Column, NumberColumn, cut_column, refuse
+from selectenv.datasets.log_columns import Column, NumberColumn, Where, cut_column, refuse
 from selectenv.datasets.log_dataset import Log, log_dataset
 from selectenv.errors import DatasetFileError, LogError, OptionError, OptionTypeError
 
@@ -31,6 +31,7 @@ def from_dataframe(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
 ) -> OfflineDataset:
     """Make a dataset from a data frame with one row per transition, and print a one-line summary to stderr.
 
@@ -56,13 +57,15 @@ def from_dataframe(
         reward: the column of rewards, each hidden until its state is labelled.
         bins: for continuous columns of states and actions, the number of intervals of equal width to cut the column
             into, or the edges between the intervals, each of which belongs to the interval above it.
+        missing: text to put in place of missing entries of the state, such as "unknown"; a column of numbers with
+            missing entries becomes text. By default such entries are refused.
 
     Raises:
         LogError: an entry that cannot be used; the message names its row, counted from 0, and its column.
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, missing)
     return _dataset(columns, _open_frame(frame, columns), "data frame")
 
 
@@ -78,6 +81,7 @@ def from_csv(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
     delimiter: str = ",",
 ) -> OfflineDataset:
     """Make a dataset from a CSV file with a header; see `from_dataframe`.
@@ -95,16 +99,17 @@ def from_csv(
         truncated: the column that says whether an episode was truncated after a transition.
         reward: the column of rewards.
         bins: intervals of continuous columns.
+        missing: text in place of missing entries of the state.
         delimiter: the character between two fields.
 
     Raises:
         DatasetFileError: the file cannot be read.
-        LogError: an entry that cannot be used; the message names its row, counted from 0 without the header, and its
-            column.
+        LogError: an entry that cannot be used; the message names its row, counted from 0 without the header and as
+            spreadsheets count, and its column.
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, missing)
     file = CsvFile(_existing(path), delimiter)
     columns.check(file.names)
     numeric = [name for name in columns.names if name in columns.numeric]
@@ -124,6 +129,7 @@ def from_parquet(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
 ) -> OfflineDataset:
     """Make a dataset from a Parquet file, or a directory of such files; see `from_dataframe`.
 
@@ -138,6 +144,7 @@ def from_parquet(
         truncated: the column that says whether an episode was truncated after a transition.
         reward: the column of rewards.
         bins: intervals of continuous columns.
+        missing: text in place of missing entries of the state.
 
     Raises:
         DatasetFileError: the file cannot be read.
@@ -145,7 +152,7 @@ def from_parquet(
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, missing)
     arrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     file = _existing(path)
     try:
@@ -170,6 +177,8 @@ class LogColumns:
     truncated: str | None
     reward: str | None
     bins: Bins
+    missing: str | None
+    """Text in place of missing entries of the state."""
 
     @classmethod
     def checked(
@@ -183,6 +192,7 @@ class LogColumns:
         truncated: Any,
         reward: Any,
         bins: Any,
+        missing: Any,
     ) -> "LogColumns":
         """Return the roles of columns as a caller gives them.
 
@@ -191,16 +201,19 @@ class LogColumns:
         """
         entered = () if next_state is None else _several("next_state", next_state)
         bins = {} if bins is None else bins
-        found = cls(_several("state", state), action, episode, time, entered, terminated, truncated, reward, bins)
-        if entered and len(entered) != len(found.state):
-            raise OptionError(f"next_state must name one column for each of {shown(found.state)}, not {shown(entered)}")
+        states = _several("state", state)
+        found = cls(states, action, episode, time, entered, terminated, truncated, reward, bins, missing)
+        if entered and len(entered) != len(states):
+            raise OptionError(f"next_state must name one column for each of {shown(states)}, not {shown(entered)}")
         check_instance("action", action, str)
-        for name in ("episode", "time", "terminated", "truncated", "reward"):
+        for name in ("episode", "time", "terminated", "truncated", "reward", "missing"):
             if getattr(found, name) is not None:
                 check_instance(name, getattr(found, name), str)
         check_instance("bins", found.bins, Mapping)  # type: ignore[type-abstract]
         for column in found.bins:
-            check_name("column in bins", column, (*found.state, action))
+            check_name("column in bins", column, (*states, action))
+        if missing is not None and (not missing or not missing.isprintable()):
+            raise OptionError(f"missing must be printable text, such as 'unknown', not {shown(missing)}")
         return found
 
     @property
@@ -229,12 +242,12 @@ class LogColumns:
 
     def spec(self, source: str, edges: Mapping[str, Any]) -> dict[str, Any]:
         """Return where a dataset comes from, ready for JSON."""
-        roles = {role: value for role, value in vars(self).items() if role != "bins" and value}
-        cut = {"bins": {name: found.tolist() for name, found in edges.items()}} if edges else {}
+        roles = {role: value for role, value in vars(self).items() if role not in ("bins", "missing") and value}
         return {
             "source": source,
             "columns": {k: list(v) if isinstance(v, tuple) else v for k, v in roles.items()},
-            **cut,
+            **({"bins": {name: found.tolist() for name, found in edges.items()}} if edges else {}),
+            **({"missing": self.missing} if self.missing else {}),
         }
 
 
@@ -311,7 +324,7 @@ def _dataset(
     columns: LogColumns, column: Callable[[str], Any], source: str, *, untyped: bool = False
 ) -> OfflineDataset:
     """Make a dataset from the columns of a table."""
-    where = "row {}".format
+    where: Where = row_of_file if untyped else "row {}".format
     edges: dict[str, Any] = {}
 
     def values(name: str, like: str | None = None) -> Column:
@@ -340,5 +353,6 @@ def _dataset(
         else NumberColumn(columns.reward, numbers(columns.reward, column(columns.reward), where)),
         where=where,
         spec=columns.spec(source, edges),
+        missing=columns.missing,
     )
     return log_dataset(log)
