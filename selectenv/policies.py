@@ -317,5 +317,5 @@ def asked(policy: Policy, states: IntArray, observations: Observations | None) -
 
 def _required(observations: Observations | None) -> Observations:
     if observations is None:
-        raise PolicyError("this policy acts on images: it needs a world and a dataset that have them")
+        raise PolicyError("this policy acts on observations: it needs a world and a dataset that have them")
     return observations
