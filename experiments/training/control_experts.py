@@ -43,9 +43,7 @@ class ControlRecipe:
 
 RECIPES = {
     "CartPole": ControlRecipe(150_000, 8, {"n_steps": 128, "batch_size": 256, "learning_rate": 1e-3}),
-    "Acrobot": ControlRecipe(
-        "PPO", 300_000, 16, {"n_steps": 256, "batch_size": 256, "n_epochs": 4, "gae_lambda": 0.94}
-    ),
+    "Acrobot": ControlRecipe(300_000, 16, {"n_steps": 256, "batch_size": 256, "n_epochs": 4, "gae_lambda": 0.94}),
     "MountainCar": ControlRecipe(
         100_000, 16, {"n_steps": 64, "batch_size": 256, "gae_lambda": 0.98, "learning_rate": 1e-3}, shaped=True
     ),
