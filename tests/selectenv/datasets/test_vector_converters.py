@@ -59,6 +59,7 @@ def test_csv_and_parquet_have_vectors_too(tmp_path):
     assert not csv.has_rewards
 
 
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")  # a directory that Minari leaves behind
 @pytest.mark.parametrize("world", ["CartPole-v1", "LunarLander-v3"])
 def test_minari_round_trip(world, tmp_path, monkeypatch):
     """A dataset recorded locally goes in, is stored and read, and is played; nothing is lost but terminal vectors."""
