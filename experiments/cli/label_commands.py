@@ -118,6 +118,9 @@ def _add_start(action: AddCommand) -> None:
             "label start log.parquet --session labels.sqlite --state charge --action move --budget 9 --bins charge=5": (
                 "a column of numbers, cut into five intervals"
             ),
+            "label start log.csv --session labels.sqlite --state x v --action move --budget 9 --vectors --groups 50": (
+                "vectors of two numbers in 50 groups"
+            ),
         },
     )
     parser.add_argument("log", type=Path, help="CSV or Parquet file with one row per step, or a dataset file (.npz)")
@@ -131,6 +134,10 @@ def _add_start(action: AddCommand) -> None:
     parser.add_argument("--truncated", metavar="COLUMN", help="column that says whether the recording stopped")
     parser.add_argument(
         "--bins", nargs="+", default=[], metavar="COLUMN=COUNT", help="cut continuous columns into intervals"
+    )
+    parser.add_argument("--vectors", action="store_true", help="the columns of the state are numbers of a vector")
+    parser.add_argument(
+        "--groups", metavar="COUNT", help='what a label covers: so many clusters of the vectors, or "episode"'
     )
     parser.add_argument("--budget", type=int, required=True, help="number of labels")
     parser.add_argument(
@@ -188,7 +195,7 @@ def _add_export(action: AddCommand) -> None:
 def _start(options: argparse.Namespace) -> None:
     existed = options.session.exists()
     session = LabellingSession(
-        _dataset(options),
+        _grouped(_dataset(options), options.groups),
         options.strategy,
         options.budget,
         options.session,
@@ -204,6 +211,13 @@ def _start(options: argparse.Namespace) -> None:
         what = "is this session already" if existed else "is ready"
         print(f"{options.session} {what}: {session.budget} labels, chosen by {options.strategy}")
         _say_next(session, options.session)
+
+
+def _grouped(dataset: OfflineDataset, groups: str | None) -> OfflineDataset:
+    """Return a dataset over groups of its states, if that is wanted."""
+    if groups is None:
+        return dataset
+    return selectenv.group_states(dataset, int(groups) if groups.isdecimal() else groups)
 
 
 def _dataset(options: argparse.Namespace) -> OfflineDataset:
@@ -228,6 +242,7 @@ def _dataset(options: argparse.Namespace) -> OfflineDataset:
         terminated=options.terminated,
         truncated=options.truncated,
         bins=dict(map(_bins, options.bins)) or None,
+        vectors=options.vectors,
     )
 
 

@@ -96,7 +96,7 @@ def whole_number_column(name: str, values: FloatArray, where: Where) -> Column:
             row,
             name,
             f"{values[row]:g} is not a whole number; cut a continuous column into intervals: bins={{{name!r}: 10}}, "
-            f"or a list of edges instead of 10",
+            f"or a list of edges instead of 10; or make vectors of the columns: vectors=True",
         )
     return integer_column(name, np.where(missing, 0, values).astype(np.int64), missing)
 
