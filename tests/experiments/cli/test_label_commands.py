@@ -267,4 +267,4 @@ def test_sessions_about_groups_of_vectors(tmp_path, monkeypatch, capsys):
         assert session.dataset.n_states == 8
         assert session.ask().group.columns[1].name == "x1"
     assert main([*command, "--vectors", "--groups", "trips"]) == 1
-    assert "Did you mean 'episode'" in capsys.readouterr().err
+    assert "allowed: episode" in capsys.readouterr().err
