@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import check_path, is_int, shown
+from selectenv.checks import check_path, is_int
 from selectenv.datasets.arrow_columns import require
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.naming import unknown_state
 from selectenv.datasets.nearest_centre import NearestCentre
 from selectenv.errors import OptionError, UnknownStateError, WeightsFileError
 from selectenv.io.atomic import whole_file
@@ -135,6 +136,5 @@ class StatePolicy:
             return int(self.regions.find(np.asarray(state)[None])[0])
         number = self._places.get(state) if isinstance(state, str) or is_int(state) else None
         if number is None:
-            some = ", ".join(map(str, self.ids[:12])) + (", ..." if len(self.ids) > 12 else "")
-            raise UnknownStateError(f"there is no state with id {shown(state)}; the ids are {some}")
+            raise UnknownStateError(unknown_state(state, self.ids))
         return number

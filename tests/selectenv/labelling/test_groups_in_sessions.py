@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import selectenv
-from experiments.labelling.terminal_queries import as_text
+from experiments.labelling.query_texts import query_text
 from selectenv.errors import ObservationError
 from selectenv.labelling.group_summary import BINS, MEMBERS
 from selectenv.labelling.state_policy import StatePolicy
@@ -42,7 +42,8 @@ def test_sessions_ask_about_the_groups_that_an_episode_labels(problem, name, tmp
 
 def test_queries_show_the_columns_of_a_group(problem):
     data = problem.dataset.without_rewards
-    query = selectenv.LabellingSession(data, "uniform", 3).ask()
+    session = selectenv.LabellingSession(data, "uniform", 3)
+    query = session.ask()
     members = data.transitions_of(data.numbers([query.id]))
     vectors = data.base.vectors[data.base.state]
     assert [column.name for column in query.group.columns] == list(data.base.vectors.columns)
@@ -61,7 +62,7 @@ def test_queries_show_the_columns_of_a_group(problem):
         assert t in members
         assert member.values == tuple(vectors[t].tolist())
     assert query.group.episodes == len(np.unique((np.cumsum(data.episode_start) - 1)[members]))
-    assert "angle: " in as_text(query, 3)
+    assert "angle: " in query_text(session, query)
 
 
 def test_queries_about_single_vectors_and_plain_states():
