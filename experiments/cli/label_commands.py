@@ -130,12 +130,10 @@ def _add_start(action: AddCommand) -> None:
             "label start log.csv --session labels.sqlite --state place load --action move --episode trip --budget 30": (
                 "states are made of two columns"
             ),
-            "label start log.parquet --session labels.sqlite --state charge --action move --budget 9 --bins charge=5": (
-                "a column of numbers, cut into five intervals"
-            ),
-            "label start log.csv --session labels.sqlite --state x v --action move --budget 9 --vectors --groups 50": (
-                "vectors of two numbers in 50 groups"
-            ),
+            "label start log.parquet --session labels.sqlite --state charge --bins charge=5 --action move"
+            " --episode trip --budget 9": "a column of numbers, cut into five intervals",
+            "label start log.csv --session labels.sqlite --state x v --action move --episode trip --budget 9"
+            " --vectors --groups 50": "vectors of two numbers in 50 groups",
         },
     )
     parser.add_argument("log", type=Path, help="CSV or Parquet file with one row per step, or a dataset file (.npz)")
