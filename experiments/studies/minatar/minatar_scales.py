@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
 CANDIDATES = tuple(
     sorted(
         [Candidate(updates, 500_000) for updates in (20_000, 40_000)]
-        + [Candidate(updates, 1_000_000) for updates in (10_000, 20_000, 40_000)]
+        + [Candidate(updates, 1_000_000) for updates in (10_000, 20_000, 40_000, 80_000)]
         + [Candidate(updates, 1_000_000, SLOW) for updates in (20_000, 40_000)]
     )
 )
