@@ -5,7 +5,7 @@ import json
 import math
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +18,10 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.images import Images
 from selectenv.errors import DatasetError
 from selectenv.kernels.network.cnn import SIDE
+from selectenv.kernels.network.patched_images import PatchedImages
 from selectenv.kernels.network.patches import Patches, find_patches
 from selectenv.kernels.network.updates import Network
-from selectenv.learners.base import STATES_AT_ONCE, FitResult
+from selectenv.learners.base import FitResult
 from selectenv.learners.training_run import VERSION, Run, Settings, Watch, copy_networks, train
 from selectenv.policies import PolicyList, ValuedPolicy
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -51,7 +52,12 @@ class NetworkFit(FitResult):
     runs: tuple[ValuedPolicy, ...]
 
     def __init__(
-        self, trained: tuple[Trained, ...], updates: Sequence[int], dataset: OfflineDataset, key: bytes
+        self,
+        trained: tuple[Trained, ...],
+        updates: Sequence[int],
+        dataset: OfflineDataset,
+        key: bytes,
+        patches: Callable[[OfflineDataset], Patches],
     ) -> None:
         """Create a result.
 
@@ -60,10 +66,12 @@ class NetworkFit(FitResult):
             updates: [evaluations] the numbers of updates after which the runs are evaluated.
             dataset: the data.
             key: identifies the data and the labels that change what is learned.
+            patches: returns the patches of the dataset's images.
         """
         runs = tuple(run.policies[-1] for run in trained)
         super().__init__(runs[0], runs=runs, dataset=dataset)
         self.trained, self.key, self._updates = trained, key, np.array(updates, np.int64)
+        self._patches = patches
 
     @property
     def batch(self) -> PolicyList:
@@ -88,31 +96,22 @@ class NetworkFit(FitResult):
     @cached_property
     def values(self) -> FloatArray:
         """[n] state values, averaged over training runs: those of the value network where the learner has one."""
-        values = np.zeros(self._data.n_states)
-        for states, images in self._parts():
-            for policy in self.runs:
-                values[states] += policy.state_values(states, images)
-        values /= len(self.runs)
+        states, images = self._states
+        values: FloatArray = np.mean([policy.state_values(states, images) for policy in self.runs], axis=0)
         values.flags.writeable = False
         return values
 
-    def _parts(self) -> Iterator[tuple[IntArray, BoolArray]]:
-        """Yield the numbers and the images of all states, some at a time."""
-        n, images = self._data.n_states, images_of(self._data)
-        for first in range(0, n, STATES_AT_ONCE):
-            states = np.arange(first, min(first + STATES_AT_ONCE, n))
-            yield states, images[states]
+    @property
+    def _states(self) -> tuple[IntArray, PatchedImages]:
+        """The numbers and the images of all states."""
+        states = np.arange(self._data.n_states)
+        return states, PatchedImages(self._patches(self._data), states)
 
     @cached_property
     def _tables(self) -> tuple[FloatArray, FloatArray]:
-        data = self._data
-        q, table = np.zeros((data.n_states, data.n_actions)), np.zeros((data.n_states, data.n_actions))
-        for states, images in self._parts():
-            for policy in self.runs:
-                values, probabilities = policy.values_and_probabilities(states, images)
-                q[states] += values
-                table[states] += probabilities
-        q, table = q / len(self.runs), table / len(self.runs)
+        states, images = self._states
+        found = [policy.values_and_probabilities(states, images) for policy in self.runs]
+        q, table = (np.mean(parts, axis=0) for parts in zip(*found, strict=True))
         q.flags.writeable = table.flags.writeable = False
         return q, table
 
@@ -160,7 +159,7 @@ class NetworkLearner:
                 self._kept[key] = trained
                 while len(self._kept) > max(1, KEPT // (self.training_runs * self.settings.evaluations)):
                     self._kept.popitem(last=False)
-        return NetworkFit(trained, self.settings.evaluated_at, dataset, key)
+        return NetworkFit(trained, self.settings.evaluated_at, dataset, key, self.patches)
 
     def fit_from(
         self, previous: FitResult, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray
@@ -180,7 +179,7 @@ class NetworkLearner:
         if any(run.networks is None for run in previous.trained):
             return None
         trained = tuple(self._trained(dataset, rewards, known, i, run) for i, run in enumerate(previous.trained))
-        return NetworkFit(trained, (trained[0].updates,), dataset, key)
+        return NetworkFit(trained, (trained[0].updates,), dataset, key, self.patches)
 
     def _known(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None) -> tuple[BoolArray, bytes]:
         """Return the labels [n] that can change what is learned, and what identifies them."""

@@ -59,6 +59,8 @@ WARM_REFITS = True
 """Whether the refits of closed-loop strategies start from the networks of the refit before."""
 CLOSED: dict[str, Any] = {"refit": 0.025, "reach": 0.90, "warm": WARM_REFITS}
 """Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states."""
+CLOSED_FEATURES = ("labelled", "visitation", "predecessors", "budget")
+"""What guided looks at; what is not asked for is not computed."""
 TRAINING = cache_folder() / "training"
 """Directory of the checkpoints of unfinished cells."""
 
@@ -167,7 +169,7 @@ def _run_closed_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
     unit = number_of_labels(cell.settings["refit"], task.n_states)
     shares = [share for share in SHARES if share <= cell.settings["reach"]]
     budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
-    env = RewardSelectionEnv(task, budgets[shares[-1]], labels_per_refit=unit)
+    env = RewardSelectionEnv(task, budgets[shares[-1]], labels_per_refit=unit, features=CLOSED_FEATURES)
     agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
     agent.train(env, cell.seed)
     chosen = agents.play(env, agent, cell.seed).labels
