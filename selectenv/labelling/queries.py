@@ -133,7 +133,7 @@ def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str 
         actions=tuple(actions),
         episodes=tuple(_excerpt(dataset, names, t) for t in _examples(dataset, transitions)),
         columns={name: values[number].item() for name, values in dataset.state_columns.items()},
-        observation=None if dataset.images is None else dataset.images[number],
+        observation=None if dataset.observations is None else dataset.observations[number],
         annotator=annotator,
         leased_until=until,
     )

@@ -112,13 +112,13 @@ class FitResult:
 
     def _tabulated(self, policy: Policy) -> FloatArray:
         data = self._data
-        if data.images is None:
+        if data.observations is None:
             table = PolicyList([policy]).tables(data.n_states)[0, :, :, 0]
         else:
             parts = []
             for first in range(0, data.n_states, STATES_AT_ONCE):
                 states = np.arange(first, min(first + STATES_AT_ONCE, data.n_states))
-                parts.append(known(asked(policy, states, data.images[states])))
+                parts.append(known(asked(policy, states, data.observations[states])))
             table = np.concatenate(parts)
         if table.shape[1] != data.n_actions:
             raise PolicyError(f"{shown(policy)} chooses among {table.shape[1]} actions; the data have {data.n_actions}")

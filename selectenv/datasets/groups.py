@@ -1,0 +1,40 @@
+"""Groups of states as what a label covers: the states of a grouped dataset, and what they consist of."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+from selectenv.typing import Int32Array
+
+if TYPE_CHECKING:
+    from selectenv.datasets.dataset import OfflineDataset
+
+
+class Regions(Protocol):
+    """Says into which cell an observation falls."""
+
+    def find(self, observations: NDArray[Any]) -> Int32Array:
+        """Return the numbers [count] of the cells that observations [count, d] fall into."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, as they are stored."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What the states of a grouped dataset consist of.
+
+    Three partitions meet here: the states before grouping (`base`), the groups that labels cover (the states of the
+    grouped dataset), and the cells, which are the states of tables. Cells are the groups themselves, unless groups are
+    whole episodes: no observation falls into an episode, so tables then have cells of their own.
+    """
+
+    base: "OfflineDataset"
+    """The same transitions in the same order over the states before grouping, without rewards; networks learn here."""
+    cell: Int32Array
+    """[states of base] the cell of each state."""
+    regions: Regions | None = None
+    """Where observations fall; None if the base has no vectors."""
+    cells: "OfflineDataset | None" = None
+    """The same transitions over the cells, without rewards; None if the groups are the cells."""
