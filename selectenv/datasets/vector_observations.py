@@ -1,5 +1,6 @@
 """Vector states: one row of numbers per state."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,8 @@ from selectenv.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 STORED_VALUES, STORED_NAMES = "vectors", "vector_columns"
 """Keys among the stored arrays of a dataset."""
+CONSTANT = 1e-6
+"""Columns whose standard deviation is at most this share of their mean count as constant: float32 resolves no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +64,9 @@ class Vectors:
 
     @cached_property
     def scale(self) -> FloatArray:
-        """[d] standard deviation of each column over the states; 1 for columns that never change."""
+        """[d] standard deviation of each column over the states; 1 for columns that never change but for rounding."""
         deviation = self.values.std(axis=0, dtype=np.float64)
-        return np.where(deviation > 0, deviation, 1.0)
+        return np.where(deviation > CONSTANT * np.abs(self.mean), deviation, 1.0)
 
     def check(self, observations: ArrayLike) -> Float32Array:
         """Return observations [count, d] as float32.
@@ -71,16 +74,7 @@ class Vectors:
         Raises:
             ObservationError: they have another shape, or are not finite numbers.
         """
-        found = as_array("observations", observations, ObservationError)
-        if found.ndim != 2 or found.shape[1:] != self.shape or found.dtype.kind not in "fiub":
-            raise ObservationError(
-                f"an observation must be a vector of {self.shape[0]} numbers ({', '.join(self.columns)}), not "
-                f"{found.dtype}{list(found.shape[1:])}"
-            )
-        vectors = found.astype(np.float32, copy=False)
-        if not np.isfinite(vectors).all():
-            raise ObservationError(f"an observation must consist of finite numbers, not {shown(found)}")
-        return vectors
+        return as_vectors(observations, self.columns)
 
     def find(self, ids: NDArray[Any], observations: NDArray[Any]) -> Int32Array:
         """Return the state numbers [count] of vectors [count, d]; -1 where no state has exactly this vector."""
@@ -103,6 +97,24 @@ class Vectors:
 def take_vectors(arrays: dict[str, Any]) -> Vectors:
     """Remove the vectors from the arrays of a file and return them."""
     return Vectors(arrays.pop(STORED_VALUES), tuple(arrays.pop(STORED_NAMES).tolist()))
+
+
+def as_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
+    """Return observations [count, d] as float32, after checking that they are vectors with d named columns.
+
+    Raises:
+        ObservationError: they have another shape, or are not finite numbers.
+    """
+    found = as_array("observations", observations, ObservationError)
+    if found.ndim != 2 or found.shape[1] != len(columns) or found.dtype.kind not in "fiub":
+        raise ObservationError(
+            f"an observation must be a vector of {len(columns)} numbers ({', '.join(columns)}), not "
+            f"{found.dtype}{list(found.shape[1:])}"
+        )
+    vectors = found.astype(np.float32, copy=False)
+    if not np.isfinite(vectors).all():
+        raise ObservationError(f"an observation must consist of finite numbers, not {shown(found)}")
+    return vectors
 
 
 def as_bytes(vectors: Float32Array) -> NDArray[np.void]:

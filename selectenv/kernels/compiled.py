@@ -64,7 +64,7 @@ def summing_part(function: F) -> F:
     return cast(F, compile_(function))
 
 
-def part_by_type(parts: Mapping[type, F]) -> F:
+def part_by_type(parts: Mapping[type, Callable[..., Any]]) -> Callable[..., Any]:
     """Return a part of kernels that the compiler chooses by the type of its first argument.
 
     Args:
@@ -76,10 +76,10 @@ def part_by_type(parts: Mapping[type, F]) -> F:
         return parts[type(arguments[0])](*arguments)
 
     def choose(*arguments: Any) -> Any:
-        return parts[arguments[0].instance_class].py_func
+        return cast(Any, parts[arguments[0].instance_class]).py_func
 
-    overload(chosen_by_type, jit_options=EXACT_PART, strict=False)(choose)
-    return cast(F, chosen_by_type)
+    overload(chosen_by_type, jit_options=cast(Any, EXACT_PART), strict=False)(choose)
+    return chosen_by_type
 
 
 class _CompileNotice(event.Listener):

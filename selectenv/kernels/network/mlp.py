@@ -1,4 +1,4 @@
-"""Networks with two hidden layers on vectors: forward pass, backward pass, and their outputs for policies.
+"""Networks with two hidden layers on vectors: forward pass, backward pass, and outputs for policies.
 
     h = relu(x W + b),  k = relu(h U + c),  y = k O' + d,  with x the vector in standardised columns.
 
@@ -95,6 +95,13 @@ def padded(count: int) -> int:
     return -(-count // TILE) * TILE
 
 
+def vector_table(values: Float32Array, mean: FloatArray, scale: FloatArray) -> VectorTable:
+    """Return a table of vectors [vectors, columns]; all tables have the same type, so loops are compiled once."""
+    rows = np.ascontiguousarray(values).view()
+    rows.flags.writeable = False
+    return VectorTable(rows, mean, scale)
+
+
 def vector_shapes(columns: int, n_outputs: int) -> tuple[tuple[int, ...], ...]:
     """Return the shape of each part of the network, in the order of `VectorLayers`."""
     return (padded(columns), HIDDEN), (HIDDEN,), (HIDDEN, HIDDEN), (HIDDEN,), (n_outputs, HIDDEN), (n_outputs,)
@@ -107,8 +114,8 @@ def new_vector_batch(size: int, columns: int) -> VectorBatch:
 
 def new_vector_pass(size: int) -> VectorPass:
     """Return an empty `VectorPass` for batches of ``size`` vectors."""
-    rows = padded(size)
-    return VectorPass(*(aligned_zeros(rows, HIDDEN) for _ in range(4)), turned=aligned_zeros(HIDDEN, HIDDEN))
+    lower, hidden, lower_slope, slope = (aligned_zeros(padded(size), HIDDEN) for _ in range(4))
+    return VectorPass(lower, hidden, lower_slope, slope, aligned_zeros(HIDDEN, HIDDEN))
 
 
 @exact_part

@@ -31,7 +31,6 @@ from selectenv.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 SAMPLE_COST = 1 << 13
 """Cost of one sample of one update, in the operations of `SLICE_COST`."""
-AnyLayers = Layers | VectorLayers
 AnyObservations = Patches | VectorTable
 AnyBatch = Batch | VectorBatch
 AnyPass = Pass | VectorPass

@@ -24,10 +24,10 @@ from selectenv.errors import (
     WeightsFileError,
 )
 from selectenv.kernels.network.cnn import outputs
-from selectenv.kernels.network.patches import find_patches
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners import CloningLearner, ExactLearner, IqlLearner, Settings
 from selectenv.learners import training_run as training
+from selectenv.learners.architectures import architecture_of
 from selectenv.learners.training_run import IqlRun, train
 from selectenv.policies import CloningPolicy, GreedyPolicy, LabelledPolicy, PolicyList, UniformPolicy
 from selectenv.problem import SelectionProblem
@@ -83,8 +83,7 @@ def test_labelling_everything_is_ordinary_iql(data, rule):
     every = np.ones(data.n_states, bool)
     found = flat_weights(learner_of(rule), data, every)
     plain = Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
-    patches = find_patches(data.images.words, data.images.shape, data.visits)
-    run = IqlRun(plain, patches, 4, data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
+    run = IqlRun(plain, architecture_of(data), data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
     train(run, np.arange(len(data)), SHORT, 0, "learner", 0)
     by_hand = np.concatenate([part.ravel() for network in run.action_values for part in network])
     np.testing.assert_array_equal(found, by_hand)
@@ -260,10 +259,9 @@ def test_evaluations_are_spread_over_the_last_part_of_a_run(data):
     learned = learner_of("uds", setting).fit(data, data.all_rewards, np.ones(data.n_states, bool))
     np.testing.assert_array_equal(learned.updates, [9, 11, 12])
     plain = Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
-    patches = find_patches(data.images.words, data.images.shape, data.visits)
     rows = generator(0, "learner", 0, "batches", 0).integers(len(data), size=(training.STRETCH, 16))
     for policy, updates in zip(learned.batch.policies, setting.evaluated_at, strict=True):
-        run = IqlRun(plain, patches, 4, data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
+        run = IqlRun(plain, architecture_of(data), data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
         run.advance(rows[:updates], 0)
         for mine, by_hand in zip(policy.networks, run.action_values, strict=True):
             for part, other in zip(mine, by_hand, strict=True):
