@@ -20,6 +20,7 @@ from selectenv.checks import (
     check_real,
     shown,
 )
+from selectenv.datasets.column_types import check_columns
 from selectenv.datasets.dataframe_export import to_frame
 from selectenv.datasets.groups import Groups
 from selectenv.datasets.images import Images
@@ -37,13 +38,6 @@ from selectenv.datasets.vector_observations import Vectors
 from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, OptionTypeError, UnknownStateError
 from selectenv.kernels.tabular.model import Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
-
-COLUMNS = {
-    **dict.fromkeys(("state", "action", "next_state"), np.dtype(np.int32)),
-    **dict.fromkeys(("terminated", "truncated", "episode_start"), np.dtype(np.bool_)),
-    "hidden_reward": np.dtype(np.float64),
-}
-"""Types of the columns, which have one entry per transition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +87,7 @@ class OfflineDataset:
             raise OptionTypeError(f"observations must be Images or Vectors, not {shown(self.observations)}")
         if self.action_names is not None:
             check_action_names(self.action_names, actions)
-        self._check_columns()
+        check_columns(self)
         size, n = len(self.state), len(self.ids)
         if size == 0 or n == 0:
             raise DatasetError("the dataset is empty: it needs at least one transition")
@@ -115,22 +109,6 @@ class OfflineDataset:
         if self.observations is not None and len(self.observations) != n:
             raise DatasetError(f"there are {len(self.observations)} observations of {n} states")
         check_state_columns(self.state_columns, n)
-
-    def _check_columns(self) -> None:
-        """Check the types of the columns, and make them contiguous."""
-        for name, dtype in COLUMNS.items():
-            column = getattr(self, name)
-            if name == "hidden_reward" and column is None:
-                continue
-            if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
-                raise DatasetError(
-                    f"{name} must be an array of {dtype} with one entry per transition, not {shown(column)}; "
-                    "`from_arrays` converts arrays of other types"
-                )
-            if not column.flags.c_contiguous:
-                object.__setattr__(self, name, np.ascontiguousarray(column))
-        if not isinstance(self.ids, np.ndarray) or self.ids.ndim != 1:
-            raise DatasetError(f"ids must be an array with one entry per state, not {shown(self.ids)}")
 
     def __len__(self) -> int:
         """Return the number of transitions."""
@@ -194,8 +172,8 @@ class OfflineDataset:
 
     def locate(self, observations: NDArray[Any]) -> Int32Array:
         """Return the numbers [count] of the cells that observations [count, ...] fall into, -1 where there is none."""
-        if self.groups is not None and self.groups.regions is not None:
-            return self.groups.regions.find(observations)
+        if self.groups is not None:
+            return self.groups.locate(observations)
         if self.observations is None:
             raise DatasetError("these data have no observations, so no observation falls into one of their states")
         return self.observations.find(self.ids, observations)
@@ -470,7 +448,10 @@ class OfflineDataset:
         return digest.hexdigest()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name, as they are stored."""
+        """Return the columns by name, as they are stored; those of the base and the groups if there are groups."""
+        if self.groups is not None:
+            rewards = {} if self.hidden_reward is None else {"hidden_reward": self.hidden_reward}
+            return self.base.arrays() | rewards | self.groups.arrays(self.ids)
         columns: dict[str, NDArray[Any]] = {
             "ids": self.ids,
             "state": self.state,

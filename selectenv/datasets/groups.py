@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.typing import Int32Array
 
 if TYPE_CHECKING:
     from selectenv.datasets.dataset import OfflineDataset
+
+STORED_IDS, STORED_CELLS, STORED_CENTRES = "group_ids", "group_of_state", "group_centres"
+"""Keys among the stored arrays of a dataset."""
 
 
 class Regions(Protocol):
@@ -38,3 +42,15 @@ class Groups:
     """Where observations fall; None if the base has no vectors."""
     cells: "OfflineDataset | None" = None
     """The same transitions over the cells, without rewards; None if the groups are the cells."""
+
+    def locate(self, observations: NDArray[Any]) -> Int32Array:
+        """Return the numbers [count] of the cells that observations [count, ...] fall into, -1 where there is none."""
+        if self.regions is not None:
+            return self.regions.find(observations)
+        found = self.base.locate(observations)
+        return np.where(found >= 0, self.cell[found], np.int32(-1))
+
+    def arrays(self, ids: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, as they are stored; ``ids`` are those of the groups."""
+        more = {} if self.regions is None else self.regions.arrays()
+        return {STORED_IDS: ids, STORED_CELLS: self.cell, **more}

@@ -16,6 +16,8 @@ import platformdirs
 
 from selectenv.checks import check_instance, check_path
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.grouping import regroup
+from selectenv.datasets.groups import STORED_CELLS, STORED_CENTRES, STORED_IDS
 from selectenv.datasets.images import take_images
 from selectenv.datasets.naming import take_stored_columns
 from selectenv.datasets.state_observations import StateObservations
@@ -28,8 +30,10 @@ VERSION = 2
 NAMES_VERSION = 3
 """Version of files with names of actions or columns of states, which releases that read only version 2 do not know."""
 VECTORS_VERSION = 4
-"""Version of files with vectors."""
+"""Version of files with vectors or groups."""
 VERSIONS = (VERSION, NAMES_VERSION, VECTORS_VERSION)
+STORED = (STORED_IDS, STORED_CELLS, STORED_CENTRES)
+"""Keys of the arrays that describe groups."""
 ALIGNMENT = 64
 HEADER_BYTES = 1 << 16
 """Upper limit on the header of an array."""
@@ -90,6 +94,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             observations = take_images(arrays)
         elif STORED_VALUES in arrays:
             observations = take_vectors(arrays)
+        groups = {name: arrays.pop(name) for name in STORED if name in arrays}
         dataset = OfflineDataset(
             n_actions=int(header["n_actions"]),
             hidden_reward=arrays.pop("hidden_reward", None),
@@ -98,6 +103,8 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             state_columns=take_stored_columns(arrays),
             **arrays,
         )
+        if groups:
+            dataset = regroup(dataset, groups)
         intact = _digest(dataset) == digest
     except Exception as error:  # a corrupt header raises unrelated exception types
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: {error}") from None
@@ -138,7 +145,7 @@ def _map(path: Path, raw: BinaryIO, member: zipfile.ZipInfo) -> Any:
 
 def _version(dataset: OfflineDataset) -> int:
     """Return the oldest format version that can hold a dataset."""
-    if dataset.vectors is not None:
+    if dataset.vectors is not None or dataset.groups is not None:
         return VECTORS_VERSION
     return VERSION if dataset.action_names is None and not dataset.state_columns else NAMES_VERSION
 
