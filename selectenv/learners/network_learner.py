@@ -104,14 +104,18 @@ class NetworkFit(FitResult):
     def _tables(self) -> tuple[FloatArray, FloatArray]:
         states, observations = self._states
         found = [policy.values_and_probabilities(states, observations) for policy in self.runs]
-        q, table = (self._by_state(np.mean(parts, axis=0)) for parts in zip(*found, strict=True))
-        return q, table
+        q, table = (np.mean(parts, axis=0) for parts in zip(*found, strict=True))
+        return self._by_state(q), self._by_state(table, 1 / self._data.n_actions)
 
-    def _by_state(self, found: FloatArray) -> FloatArray:
-        """Return the means over the transitions of each state, from numbers of all states before grouping."""
+    def _by_state(self, found: FloatArray, otherwise: float = 0.0) -> FloatArray:
+        """Return the means over the transitions of each state, from numbers of all states before grouping.
+
+        Groups without transitions get ``otherwise``.
+        """
         data = self._data
         if data.groups is not None:
             found = data.means_by_state(found[data.base.state])
+            found[~data.labelable] = otherwise
         found.flags.writeable = False
         return found
 
@@ -189,7 +193,7 @@ class NetworkLearner:
         known = dataset.states_with_rewards(rewards) if labels is None else labels
         known = self._informative(dataset, rewards, known)
         digest = hashlib.blake2b(known.data, digest_size=16)
-        digest.update(_fingerprint(dataset).encode())
+        digest.update(dataset.fingerprint.encode())
         if rewards is not dataset.hidden_reward:
             digest.update(np.where(known[dataset.state], rewards, np.nan).data)
         return known, digest.digest()
@@ -243,7 +247,7 @@ class NetworkLearner:
             updates = math.ceil(self.warm_share * settings.updates)
             settings, begun, history = replace(settings, updates=updates, evaluations=1), before.updates, before.digest
             copy_networks(fresh, before.networks)
-        what = [VERSION, type(fresh).__name__, _fingerprint(dataset), asdict(settings), int(self.seed), run]
+        what = [VERSION, type(fresh).__name__, dataset.fingerprint, asdict(settings), int(self.seed), run]
         found = hashlib.blake2b(json.dumps([*what, self.warm_start, history, *identity]).encode(), digest_size=16)
         found.update(labels)
         digest = found.hexdigest()
@@ -260,8 +264,3 @@ class NetworkLearner:
             watch=self.watch,
         )
         return Trained(policies, fresh.networks if self.warm_start else None, begun + settings.updates, digest)
-
-
-def _fingerprint(dataset: OfflineDataset) -> str:
-    """Return a hash of the states that are labelled, and of those that networks learn from."""
-    return dataset.fingerprint if dataset.groups is None else f"{dataset.fingerprint} {dataset.base.fingerprint}"
