@@ -255,7 +255,7 @@ def find_row(world: Any) -> WorldRow:
         return WorldRow(partial(GymWorld, world.removeprefix(PREFIX)), CONTROL_DEFAULTS)
     if isinstance(world, str):
         return WORLDS.find(world)
-    if isinstance(world, GymWorld):
+    if isinstance(world, GymWorld) or (isinstance(world, gym.Env) and _has_vectors(world)):
         return WorldRow(lambda: world, CONTROL_DEFAULTS)
     if isinstance(world, MinAtarWorld):
         return GAMES[world.name]
@@ -288,7 +288,7 @@ def find_world(world: Any, own: Mapping[str, Any]) -> World:
     if world is None:
         return NoWorld()
     if isinstance(world, gym.Env):
-        if isinstance(world.observation_space, gym.spaces.Box):
+        if _has_vectors(world):
             return GymWorld(world)
         return tabular.from_toy_text(world) if hasattr(world.unwrapped, "P") else DiscreteEnvWorld(world)
     if not isinstance(getattr(world, "family", None), str) or world.family not in FAMILIES or isinstance(world, type):
@@ -298,6 +298,10 @@ def find_world(world: Any, own: Mapping[str, Any]) -> World:
         )
     found: World = world
     return found
+
+
+def _has_vectors(env: gym.Env[Any, Any]) -> bool:
+    return isinstance(env.observation_space, gym.spaces.Box)
 
 
 def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> OfflineDataset:

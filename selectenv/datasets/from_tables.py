@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from selectenv.checks import check_instance, check_name, check_path, shown
+from selectenv.checks import check_flag, check_instance, check_name, check_path, shown
 from selectenv.datasets.arrow_columns import discrete, numbers, require, times
 from selectenv.datasets.csv_tables import CsvFile
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.log_columns import Column, NumberColumn, cut_column, refuse
 from selectenv.datasets.log_dataset import Log, log_dataset
+from selectenv.datasets.vector_columns import vector_columns
 from selectenv.errors import DatasetFileError, LogError, OptionError, OptionTypeError
 
 Names = str | Sequence[str]
@@ -31,6 +32,7 @@ def from_dataframe(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    vectors: bool = False,
 ) -> OfflineDataset:
     """Make a dataset from a data frame with one row per transition, and print a one-line summary to stderr.
 
@@ -56,13 +58,15 @@ def from_dataframe(
         reward: the column of rewards, each hidden until its state is labelled.
         bins: for continuous columns of states and actions, the number of intervals of equal width to cut the column
             into, or the edges between the intervals, each of which belongs to the interval above it.
+        vectors: whether the columns of ``state`` are numbers that make up a vector. Vectors that are seen once are best
+            labelled in groups: see `group_states`.
 
     Raises:
         LogError: an entry that cannot be used; the message names its row, counted from 0, and its column.
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, vectors)
     return _dataset(columns, _open_frame(frame, columns), "data frame")
 
 
@@ -78,6 +82,7 @@ def from_csv(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    vectors: bool = False,
     delimiter: str = ",",
 ) -> OfflineDataset:
     """Make a dataset from a CSV file with a header; see `from_dataframe`.
@@ -95,6 +100,7 @@ def from_csv(
         truncated: the column that says whether an episode was truncated after a transition.
         reward: the column of rewards.
         bins: intervals of continuous columns.
+        vectors: whether the columns of ``state`` make up a vector.
         delimiter: the character between two fields.
 
     Raises:
@@ -104,7 +110,7 @@ def from_csv(
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, vectors)
     file = CsvFile(_existing(path), delimiter)
     columns.check(file.names)
     numeric = [name for name in columns.names if name in columns.numeric]
@@ -124,6 +130,7 @@ def from_parquet(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    vectors: bool = False,
 ) -> OfflineDataset:
     """Make a dataset from a Parquet file, or a directory of such files; see `from_dataframe`.
 
@@ -138,6 +145,7 @@ def from_parquet(
         truncated: the column that says whether an episode was truncated after a transition.
         reward: the column of rewards.
         bins: intervals of continuous columns.
+        vectors: whether the columns of ``state`` make up a vector.
 
     Raises:
         DatasetFileError: the file cannot be read.
@@ -145,7 +153,7 @@ def from_parquet(
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, vectors)
     arrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     file = _existing(path)
     try:
@@ -170,6 +178,7 @@ class LogColumns:
     truncated: str | None
     reward: str | None
     bins: Bins
+    vectors: bool = False
 
     @classmethod
     def checked(
@@ -183,6 +192,7 @@ class LogColumns:
         truncated: Any,
         reward: Any,
         bins: Any,
+        vectors: Any,
     ) -> "LogColumns":
         """Return the roles of columns as a caller gives them.
 
@@ -191,7 +201,10 @@ class LogColumns:
         """
         entered = () if next_state is None else _several("next_state", next_state)
         bins = {} if bins is None else bins
-        found = cls(_several("state", state), action, episode, time, entered, terminated, truncated, reward, bins)
+        check_flag("vectors", vectors)
+        found = cls(
+            _several("state", state), action, episode, time, entered, terminated, truncated, reward, bins, vectors
+        )
         if entered and len(entered) != len(found.state):
             raise OptionError(f"next_state must name one column for each of {shown(found.state)}, not {shown(entered)}")
         check_instance("action", action, str)
@@ -200,7 +213,7 @@ class LogColumns:
                 check_instance(name, getattr(found, name), str)
         check_instance("bins", found.bins, Mapping)  # type: ignore[type-abstract]
         for column in found.bins:
-            check_name("column in bins", column, (*found.state, action))
+            check_name("column in bins", column, (action,) if vectors else (*found.state, action))
         return found
 
     @property
@@ -212,8 +225,9 @@ class LogColumns:
     @property
     def numeric(self) -> set[str | None]:
         """The names of the columns that must hold numbers or dates."""
-        entered = {name for name, of in zip(self.next_state, self.state, strict=False) if of in self.bins}
-        return {self.time, self.reward, *self.bins, *entered}
+        cut = self.state if self.vectors else self.bins
+        entered = {name for name, of in zip(self.next_state, self.state, strict=False) if of in cut}
+        return {self.time, self.reward, *self.bins, *cut, *entered}
 
     def check(self, available: Sequence[str]) -> None:
         """Check that the log has the columns.
@@ -325,9 +339,23 @@ def _dataset(
     def optional(name: str | None) -> Column | None:
         return None if name is None else values(name)
 
+    def number_columns(names: Sequence[str]) -> list[NumberColumn]:
+        return [NumberColumn(name, numbers(name, column(name), where)) for name in names]
+
+    state: tuple[Column, ...]
+    following: tuple[Column, ...]
+    vectors = None
+    if columns.vectors:
+        acted, entered = number_columns(columns.state), number_columns(columns.next_state)
+        one, following, vectors = vector_columns(acted, entered, where)
+        state = (one,)
+    else:
+        state = tuple(map(values, columns.state))
+        following = tuple(map(values, columns.next_state, columns.state))
     log = Log(
-        state=tuple(map(values, columns.state)),
-        next_state=tuple(map(values, columns.next_state, columns.state)),
+        state=state,
+        next_state=following,
+        vectors=vectors,
         action=values(columns.action),
         episode=optional(columns.episode),
         terminated=optional(columns.terminated),

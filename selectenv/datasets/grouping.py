@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import as_array, check_instance, check_int, check_name, is_int, shown
+from selectenv.checks import as_array, check_instance, check_int, check_name, is_int, is_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.groups import STORED_CELLS, STORED_CENTRES, STORED_IDS, Groups, Regions
 from selectenv.datasets.vector_observations import Vectors
@@ -153,8 +153,8 @@ def find_centres(vectors: Vectors, count: int, seed: int) -> FloatArray:
 
 def _own_groups(dataset: OfflineDataset, groups: Any) -> OfflineDataset:
     """Return the dataset over the groups of an array [states]."""
-    given = as_array("groups", groups, OptionError)
     n = dataset.n_states
+    given = np.array(np.nan) if is_real(groups) or isinstance(groups, bool) else as_array("groups", groups, OptionError)
     if given.dtype == object and all(isinstance(entry, str) for entry in given.ravel()):
         given = given.astype(str)
     if given.dtype.kind not in "iuU" or given.shape != (n,):
