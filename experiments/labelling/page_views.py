@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from experiments.labelling.bounds_chart import BoundsChart, bounds_chart
+from experiments.labelling.group_histograms import ColumnView, column_views
 from experiments.labelling.world_drawing import Drawing, drawing_of
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError
@@ -72,6 +73,8 @@ class Question:
     text: str
     is_long: bool
     drawing: Drawing | None
+    columns: list[ColumnView]
+    """The columns of a group of vectors; none if the state is not one."""
     actions: list[ActionView]
     by_transition: bool
     """Whether each transition can have its own reward."""
@@ -123,7 +126,8 @@ def question(session: LabellingSession, number: int, annotator: str) -> Question
         query=query,
         text=text,
         is_long=len(text) > LONG_TEXT,
-        drawing=drawing_of(dataset, number, following),
+        drawing=None if dataset.groups is not None else drawing_of(dataset, number, following),
+        columns=column_views(query.group),
         actions=_actions(dataset, query),
         by_transition=len(query.actions) < len(query.transitions) <= MOST_FIELDS,
         answers=answers,
@@ -138,6 +142,8 @@ def state_text(dataset: OfflineDataset, id: Any) -> str:
 
 def _entries(dataset: OfflineDataset, id: Any) -> list[str]:
     """Return the entries of the columns of a state; the id if it has no columns."""
+    if dataset.groups is not None and dataset.base.vectors is not None:
+        return [f"{'episode' if dataset.cells is not dataset else 'group'} {id}"]
     if not dataset.state_columns:
         return [str(id)]
     number = dataset.numbers([id])[0]

@@ -101,6 +101,12 @@ def _number(text: str) -> float:
 def as_text(query: Query, budget: int) -> str:
     """Return what a person needs to see of a query."""
     lines = [f"Question {query.number} of {budget}: {query.id}"]
+    if query.group is not None:
+        lines += [
+            f"  {column.name}: {column.low:.3g} to {column.high:.3g}, median {column.middle:.3g} "
+            f"(all data: {column.data_low:.3g} to {column.data_high:.3g})"
+            for column in query.group.columns
+        ]
     lines.append(f"  seen {_times(query.visits)}; what was done, and where it led:")
     for action in query.actions:
         more = len(action.transitions) - SHOWN_OUTCOMES

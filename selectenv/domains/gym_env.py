@@ -6,6 +6,7 @@ vector environment where the id has one. Observations are flattened to vectors o
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -91,7 +92,10 @@ class GymWorld:
     def make(self) -> gym.Env[Any, Any]:
         """Return a new copy of the environment."""
         try:
-            return gym.make(self.spec, disable_env_checker=True, **self.options)
+            with warnings.catch_warnings():
+                # Importing Box2D crashes the interpreter if this warning of its SWIG code is made an error.
+                warnings.filterwarnings("ignore", "builtin type .* has no __module__", DeprecationWarning)
+                return gym.make(self.spec, disable_env_checker=True, **self.options)
         except gym.error.DependencyNotInstalled as error:
             extra = "box2d" if "box2d" in str(error).lower() else "control"
             raise MissingExtraError(f"{self.spec.id}: {error}; pip install 'selectenv[{extra}]'") from error
