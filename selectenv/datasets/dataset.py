@@ -24,7 +24,7 @@ from selectenv.datasets.column_types import check_columns
 from selectenv.datasets.dataframe_export import to_frame
 from selectenv.datasets.groups import Groups
 from selectenv.datasets.images import Images
-from selectenv.datasets.naming import check_action_names, check_state_columns, stored_columns, summary
+from selectenv.datasets.naming import check_action_names, check_state_columns, stored_columns, summary, unknown_state
 from selectenv.datasets.reward_summary import RewardSummary, summarise_rewards
 from selectenv.datasets.shared_property import shared_property
 from selectenv.datasets.state_observations import StateObservations
@@ -434,8 +434,7 @@ class OfflineDataset:
         number = ids_to_numbers(self.ids, wanted) if same_kind else np.full(len(wanted), -1)
         wrong = np.flatnonzero(number < 0)
         if len(wrong):
-            some = ", ".join(map(str, self.ids[:12])) + (", ..." if self.n_states > 12 else "")
-            raise UnknownStateError(f"there is no state with id {shown(wanted[wrong[0]])}; the ids are {some}")
+            raise UnknownStateError(unknown_state(wanted[wrong[0]], self.ids))
         return number.astype(np.int64)
 
     @cached_property

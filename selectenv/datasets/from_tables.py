@@ -9,9 +9,9 @@ from typing import Any
 
 from selectenv.checks import check_flag, check_instance, check_name, check_path, shown
 from selectenv.datasets.arrow_columns import discrete, numbers, require, times
-from selectenv.datasets.csv_tables import CsvFile
+from selectenv.datasets.csv_tables import CsvFile, row_of_file
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.datasets.log_columns import Column, NumberColumn, cut_column, refuse
+from selectenv.datasets.log_columns import Column, NumberColumn, Where, cut_column, refuse
 from selectenv.datasets.log_dataset import Log, log_dataset
 from selectenv.datasets.vector_columns import vector_columns
 from selectenv.errors import DatasetFileError, LogError, OptionError, OptionTypeError
@@ -32,6 +32,7 @@ def from_dataframe(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
     vectors: bool = False,
 ) -> OfflineDataset:
     """Make a dataset from a data frame with one row per transition, and print a one-line summary to stderr.
@@ -58,6 +59,8 @@ def from_dataframe(
         reward: the column of rewards, each hidden until its state is labelled.
         bins: for continuous columns of states and actions, the number of intervals of equal width to cut the column
             into, or the edges between the intervals, each of which belongs to the interval above it.
+        missing: text to put in place of missing entries of the state, such as "unknown"; a column of numbers with
+            missing entries becomes text. By default such entries are refused.
         vectors: whether the columns of ``state`` are numbers that make up a vector. Vectors that are seen once are best
             labelled in groups: see `group_states`.
 
@@ -66,7 +69,9 @@ def from_dataframe(
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, vectors)
+    columns = LogColumns.checked(
+        state, action, episode, time, next_state, terminated, truncated, reward, bins, missing, vectors
+    )
     return _dataset(columns, _open_frame(frame, columns), "data frame")
 
 
@@ -82,6 +87,7 @@ def from_csv(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
     vectors: bool = False,
     delimiter: str = ",",
 ) -> OfflineDataset:
@@ -100,17 +106,20 @@ def from_csv(
         truncated: the column that says whether an episode was truncated after a transition.
         reward: the column of rewards.
         bins: intervals of continuous columns.
+        missing: text in place of missing entries of the state.
         vectors: whether the columns of ``state`` make up a vector.
         delimiter: the character between two fields.
 
     Raises:
         DatasetFileError: the file cannot be read.
-        LogError: an entry that cannot be used; the message names its row, counted from 0 without the header, and its
-            column.
+        LogError: an entry that cannot be used; the message names its row, counted from 0 without the header and as
+            spreadsheets count, and its column.
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, vectors)
+    columns = LogColumns.checked(
+        state, action, episode, time, next_state, terminated, truncated, reward, bins, missing, vectors
+    )
     file = CsvFile(_existing(path), delimiter)
     columns.check(file.names)
     numeric = [name for name in columns.names if name in columns.numeric]
@@ -130,6 +139,7 @@ def from_parquet(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
     vectors: bool = False,
 ) -> OfflineDataset:
     """Make a dataset from a Parquet file, or a directory of such files; see `from_dataframe`.
@@ -145,6 +155,7 @@ def from_parquet(
         truncated: the column that says whether an episode was truncated after a transition.
         reward: the column of rewards.
         bins: intervals of continuous columns.
+        missing: text in place of missing entries of the state.
         vectors: whether the columns of ``state`` make up a vector.
 
     Raises:
@@ -153,7 +164,9 @@ def from_parquet(
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins, vectors)
+    columns = LogColumns.checked(
+        state, action, episode, time, next_state, terminated, truncated, reward, bins, missing, vectors
+    )
     arrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     file = _existing(path)
     try:
@@ -178,6 +191,8 @@ class LogColumns:
     truncated: str | None
     reward: str | None
     bins: Bins
+    missing: str | None
+    """Text in place of missing entries of the state."""
     vectors: bool = False
 
     @classmethod
@@ -192,6 +207,7 @@ class LogColumns:
         truncated: Any,
         reward: Any,
         bins: Any,
+        missing: Any,
         vectors: Any,
     ) -> "LogColumns":
         """Return the roles of columns as a caller gives them.
@@ -201,19 +217,22 @@ class LogColumns:
         """
         entered = () if next_state is None else _several("next_state", next_state)
         bins = {} if bins is None else bins
+        states = _several("state", state)
         check_flag("vectors", vectors)
-        found = cls(
-            _several("state", state), action, episode, time, entered, terminated, truncated, reward, bins, vectors
-        )
-        if entered and len(entered) != len(found.state):
-            raise OptionError(f"next_state must name one column for each of {shown(found.state)}, not {shown(entered)}")
+        found = cls(states, action, episode, time, entered, terminated, truncated, reward, bins, missing, vectors)
+        if entered and len(entered) != len(states):
+            raise OptionError(f"next_state must name one column for each of {shown(states)}, not {shown(entered)}")
         check_instance("action", action, str)
-        for name in ("episode", "time", "terminated", "truncated", "reward"):
+        for name in ("episode", "time", "terminated", "truncated", "reward", "missing"):
             if getattr(found, name) is not None:
                 check_instance(name, getattr(found, name), str)
         check_instance("bins", found.bins, Mapping)  # type: ignore[type-abstract]
         for column in found.bins:
-            check_name("column in bins", column, (action,) if vectors else (*found.state, action))
+            check_name("column in bins", column, (action,) if vectors else (*states, action))
+        if missing is not None and (not missing or not missing.isprintable()):
+            raise OptionError(f"missing must be printable text, such as 'unknown', not {shown(missing)}")
+        if missing is not None and vectors:
+            raise OptionError("missing replaces entries by text, and vectors=True needs numbers: give only one of them")
         return found
 
     @property
@@ -243,12 +262,12 @@ class LogColumns:
 
     def spec(self, source: str, edges: Mapping[str, Any]) -> dict[str, Any]:
         """Return where a dataset comes from, ready for JSON."""
-        roles = {role: value for role, value in vars(self).items() if role != "bins" and value}
-        cut = {"bins": {name: found.tolist() for name, found in edges.items()}} if edges else {}
+        roles = {role: value for role, value in vars(self).items() if role not in ("bins", "missing") and value}
         return {
             "source": source,
             "columns": {k: list(v) if isinstance(v, tuple) else v for k, v in roles.items()},
-            **cut,
+            **({"bins": {name: found.tolist() for name, found in edges.items()}} if edges else {}),
+            **({"missing": self.missing} if self.missing else {}),
         }
 
 
@@ -325,7 +344,7 @@ def _dataset(
     columns: LogColumns, column: Callable[[str], Any], source: str, *, untyped: bool = False
 ) -> OfflineDataset:
     """Make a dataset from the columns of a table."""
-    where = "row {}".format
+    where: Where = row_of_file if untyped else "row {}".format
     edges: dict[str, Any] = {}
 
     def values(name: str, like: str | None = None) -> Column:
@@ -368,5 +387,6 @@ def _dataset(
         else NumberColumn(columns.reward, numbers(columns.reward, column(columns.reward), where)),
         where=where,
         spec=columns.spec(source, edges),
+        missing=columns.missing,
     )
     return log_dataset(log)

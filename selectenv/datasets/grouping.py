@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from selectenv.checks import as_array, check_instance, check_int, check_name, is_int, is_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.groups import STORED_CELLS, STORED_CENTRES, STORED_IDS, Groups, Regions
+from selectenv.datasets.nearest_centre import NearestCentre
 from selectenv.datasets.vector_observations import Vectors
 from selectenv.errors import DatasetError, MissingExtraError, OptionError
-from selectenv.kernels.nearest import nearest_centres
 from selectenv.options import EPISODE
 from selectenv.streams import generator
 from selectenv.typing import FloatArray, Int32Array, IntArray
@@ -22,25 +22,6 @@ EPISODE_CELLS = 200
 CLUSTERED_ROWS = 200_000
 """Clusters are found in at most this many states, drawn at random where there are more."""
 BATCH_ROWS = 4096
-
-
-@dataclass(frozen=True, eq=False)
-class NearestCentre:
-    """Regions around centres in standardised columns: an observation falls into that of the nearest centre."""
-
-    vectors: Vectors
-    """Of the states that were grouped; their mean and scale standardise observations."""
-    centres: FloatArray
-    """[k, d]"""
-
-    def find(self, observations: NDArray[Any]) -> Int32Array:
-        """Return the numbers [count] of the nearest centres of observations [count, d]."""
-        found = np.ascontiguousarray(self.vectors.check(observations))
-        return nearest_centres(found, self.vectors.mean, self.vectors.scale, self.centres)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name, as they are stored."""
-        return {STORED_CENTRES: self.centres}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +104,7 @@ def _clusters(dataset: OfflineDataset, count: int, seed: int) -> OfflineDataset:
             f"groups must be a number of clusters from 1 to {dataset.n_states:,} (the states), not {count}"
         )
     centres = find_centres(vectors, count, seed)
-    regions = NearestCentre(vectors, centres)
+    regions = NearestCentre.among(vectors, centres)
     return _grouped(dataset, np.arange(count), regions.find(vectors.values), regions, count)
 
 
@@ -174,7 +155,7 @@ def _own_regions(dataset: OfflineDataset, cell: Int32Array) -> NearestState | No
 def _centred(dataset: OfflineDataset, centres: FloatArray) -> NearestCentre:
     if dataset.vectors is None:
         raise DatasetError("there are centres of groups, but no vectors")
-    return NearestCentre(dataset.vectors, centres)
+    return NearestCentre.among(dataset.vectors, centres)
 
 
 def _grouped(

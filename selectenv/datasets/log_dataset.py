@@ -14,6 +14,7 @@ from selectenv.datasets.log_columns import (
     Column,
     NumberColumn,
     Where,
+    filled_column,
     number_values,
     refuse,
     refuse_missing,
@@ -51,6 +52,8 @@ class Log:
     terminated: Column | None = None
     truncated: Column | None = None
     reward: NumberColumn | None = None
+    missing: str | None = None
+    """Text in place of missing entries of states; None refuses them."""
     vectors: Vectors | None = None
     """If states are vectors: ``state`` is then one column of numbers of vectors."""
 
@@ -69,11 +72,14 @@ def log_dataset(log: Log) -> OfflineDataset:
         raise LogError("the log is empty: it needs at least one row")
     if log.episode is None and log.terminated is None and not log.next_state:
         raise LogError(
-            "episodes cannot be told apart: name the column that numbers them (episode=), the one that says where they "
-            "terminate (terminated=), or the columns of the next state (next_state=)"
+            "episodes cannot be told apart: name the column that numbers them (episode), the one that says where they "
+            "terminate (terminated), or the columns of the next state (next_state)"
         )
-    for column in (*log.state, *(() if log.episode is None else (log.episode,))):
-        refuse_missing(column, log.where)
+    log = _filled(log)
+    for column in log.state:
+        refuse_missing(column, log.where, "the option missing puts a text such as 'unknown' there")
+    if log.episode is not None:
+        refuse_missing(log.episode, log.where, "every row needs the episode that it belongs to")
     log = _in_order(log)
     number, following, columns = _number_states(log)
     terminated, truncated = (
@@ -120,6 +126,24 @@ def log_dataset(log: Log) -> OfflineDataset:
     )
     show(dataset.summary)
     return dataset
+
+
+def _filled(log: Log) -> Log:
+    """Return the log with ``log.missing`` in place of missing entries of states.
+
+    A next state of which every column is missing stays missing: it is that of the next row.
+    """
+    if log.missing is None:
+        return log
+    state, entered = list(log.state), list(log.next_state)
+    known = np.logical_or.reduce([column.code >= 0 for column in entered]) if entered else np.zeros(len(log), bool)
+    for i, column in enumerate(state):
+        gaps, gaps_entered = column.code < 0, (entered[i].code < 0) & known if entered else known
+        if gaps.any() or gaps_entered.any():
+            state[i] = filled_column(column, gaps, log.missing)
+            if entered:
+                entered[i] = filled_column(entered[i], gaps_entered, log.missing)
+    return replace(log, state=tuple(state), next_state=tuple(entered))
 
 
 def _in_order(log: Log) -> Log:

@@ -69,12 +69,8 @@ class Vectors:
         return np.where(deviation > CONSTANT * np.abs(self.mean), deviation, 1.0)
 
     def check(self, observations: ArrayLike) -> Float32Array:
-        """Return observations [count, d] as float32.
-
-        Raises:
-            ObservationError: they have another shape, or are not finite numbers.
-        """
-        return as_vectors(observations, self.columns)
+        """Return observations [count, d] as float32; see `check_vectors`."""
+        return check_vectors(observations, self.columns)
 
     def find(self, ids: NDArray[Any], observations: NDArray[Any]) -> Int32Array:
         """Return the state numbers [count] of vectors [count, d]; -1 where no state has exactly this vector."""
@@ -99,11 +95,11 @@ def take_vectors(arrays: dict[str, Any]) -> Vectors:
     return Vectors(arrays.pop(STORED_VALUES), tuple(arrays.pop(STORED_NAMES).tolist()))
 
 
-def as_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
-    """Return observations [count, d] as float32, after checking that they are vectors with d named columns.
+def check_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
+    """Return observations [count, d] as float32.
 
     Raises:
-        ObservationError: they have another shape, or are not finite numbers.
+        ObservationError: they have other than ``columns``, or are not finite numbers.
     """
     found = as_array("observations", observations, ObservationError)
     if found.ndim != 2 or found.shape[1] != len(columns) or found.dtype.kind not in "fiub":
@@ -111,7 +107,7 @@ def as_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
             f"an observation must be a vector of {len(columns)} numbers ({', '.join(columns)}), not "
             f"{found.dtype}{list(found.shape[1:])}"
         )
-    vectors = found.astype(np.float32, copy=False)
+    vectors = np.ascontiguousarray(found, np.float32)
     if not np.isfinite(vectors).all():
         raise ObservationError(f"an observation must consist of finite numbers, not {shown(found)}")
     return vectors

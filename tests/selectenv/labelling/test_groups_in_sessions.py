@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import selectenv
-from experiments.labelling.terminal_queries import as_text
+from experiments.labelling.query_texts import query_text
+from selectenv.errors import ObservationError
 from selectenv.labelling.group_summary import BINS, MEMBERS
+from selectenv.labelling.state_policy import StatePolicy
 from tests.selectenv.labelling.teller import answer_all, episode
 from tests.selectenv.labelling.test_same_queries import without_noise
 
@@ -28,13 +30,20 @@ def test_sessions_ask_about_the_groups_that_an_episode_labels(problem, name, tmp
         assert before + answer_all(session, problem.dataset) == wanted
         result = problem.learn(problem.actions(wanted))
         np.testing.assert_array_equal(session.policy().table, result.table)
-        place = session.dataset.locate(session.dataset.base.vectors[[7]])[0]
-        assert session.policy().action(session.dataset.ids[place].item()) in (0, 1)
+        session.policy().save(tmp_path / "policy.npz")
+        for policy in (session.policy(), StatePolicy.load(tmp_path / "policy.npz")):
+            for vector in session.dataset.base.vectors[:9] + 0.01:
+                group = int(session.dataset.locate(vector[None])[0])
+                assert policy.probabilities(vector) == policy.probabilities(group)
+                assert policy.action(vector.tolist()) == policy.action(group)
+            with pytest.raises(ObservationError, match="vector of 4 numbers"):
+                policy.action([0.0, 1.0])
 
 
 def test_queries_show_the_columns_of_a_group(problem):
     data = problem.dataset.without_rewards
-    query = selectenv.LabellingSession(data, "uniform", 3).ask()
+    session = selectenv.LabellingSession(data, "uniform", 3)
+    query = session.ask()
     members = data.transitions_of(data.numbers([query.id]))
     vectors = data.base.vectors[data.base.state]
     assert [column.name for column in query.group.columns] == list(data.base.vectors.columns)
@@ -53,7 +62,7 @@ def test_queries_show_the_columns_of_a_group(problem):
         assert t in members
         assert member.values == tuple(vectors[t].tolist())
     assert query.group.episodes == len(np.unique((np.cumsum(data.episode_start) - 1)[members]))
-    assert "angle: " in as_text(query, 3)
+    assert "angle: " in query_text(session, query)
 
 
 def test_queries_about_single_vectors_and_plain_states():

@@ -64,7 +64,7 @@ def test_cells_rows_findings_and_figures(name):
     assert study.figures([]) == {}
 
 
-def test_the_cost_is_what_the_issue_allows():
+def test_the_studies_state_their_cost():
     total = sum(study.cpu_hours(study.cells(study.seeds, "exact")) for study in STUDIES.values())
     assert 5 < total < 25
 
