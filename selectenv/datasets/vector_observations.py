@@ -14,6 +14,8 @@ from selectenv.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 STORED_VALUES, STORED_NAMES = "vectors", "vector_columns"
 """Keys among the stored arrays of a dataset."""
+CONSTANT = 1e-6
+"""Columns whose standard deviation is at most this share of their mean count as constant: float32 resolves no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +64,9 @@ class Vectors:
 
     @cached_property
     def scale(self) -> FloatArray:
-        """[d] standard deviation of each column over the states; 1 for columns that never change."""
+        """[d] standard deviation of each column over the states; 1 for columns that never change but for rounding."""
         deviation = self.values.std(axis=0, dtype=np.float64)
-        return np.where(deviation > 0, deviation, 1.0)
+        return np.where(deviation > CONSTANT * np.abs(self.mean), deviation, 1.0)
 
     def check(self, observations: ArrayLike) -> Float32Array:
         """Return observations [count, d] as float32; see `check_vectors`."""
