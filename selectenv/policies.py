@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.checks import as_ints, as_reals, is_int, shown
-from selectenv.errors import PolicyError
-from selectenv.kernels.network.cnn import Layers, outputs
+from selectenv.errors import ObservationError, PolicyError
 from selectenv.kernels.network.patched_images import PatchedImages
 from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
 
@@ -19,6 +18,17 @@ Observations = NDArray[Any]
 """[batch, ...] observations of states: images or vectors."""
 NetworkInput = Observations | PatchedImages
 """What networks take: images, or images of a dataset whose patches are known, which is faster."""
+
+
+class ActingNetwork(Protocol):
+    """A network that a policy consists of."""
+
+    def outputs(self, observations: Any) -> Float32Array:
+        """Return the outputs [batch, outputs] for a `NetworkInput`.
+
+        Raises:
+            ObservationError: the observations have another shape than those that the network was trained on.
+        """
 
 
 class Policy(Protocol):
@@ -179,8 +189,8 @@ class UniformPolicy:
 class GreedyPolicy:
     """Takes the action with the highest value; the value is the minimum over several networks."""
 
-    networks: tuple[Layers, ...]
-    value: Layers | None = None
+    networks: tuple[ActingNetwork, ...]
+    value: ActingNetwork | None = None
     """The network of state values, if there is one."""
 
     def probabilities(self, states: IntArray, observations: NetworkInput | None = None) -> FloatArray:
@@ -189,7 +199,7 @@ class GreedyPolicy:
 
     def values_and_probabilities(self, states: IntArray, observations: NetworkInput) -> tuple[FloatArray, FloatArray]:
         """Return action values and action probabilities, both [batch, actions]."""
-        values: FloatArray = np.min([_outputs(layers, observations) for layers in self.networks], axis=0)
+        values: FloatArray = np.min([network.outputs(observations) for network in self.networks], axis=0)
         values = values.astype(np.float64)
         return values, greedy(values)
 
@@ -197,19 +207,19 @@ class GreedyPolicy:
         """Return state values [batch]: those of the value network, else the largest action values."""
         if self.value is None:
             return np.asarray(self.values_and_probabilities(states, observations)[0].max(axis=1))
-        return _outputs(self.value, observations)[:, 0].astype(np.float64)
+        return self.value.outputs(observations)[:, 0].astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class CloningPolicy:
     """Imitates the data: samples actions with their estimated probabilities, or takes the most likely one."""
 
-    logits: Layers
+    logits: ActingNetwork
     most_likely: bool = False
 
     def probabilities(self, states: IntArray, observations: NetworkInput | None = None) -> FloatArray:
         """Return action probabilities [batch, actions]."""
-        logits = _outputs(self.logits, _required(observations)).astype(np.float64)
+        logits = self.logits.outputs(_required(observations)).astype(np.float64)
         if self.most_likely:
             return greedy(logits)
         share = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -236,11 +246,11 @@ class LabelledPolicy:
 
     def probabilities(self, states: IntArray, observations: NetworkInput | None = None) -> FloatArray:
         """Return action probabilities [batch, actions]."""
-        images = _required(observations)
-        found = self.otherwise.probabilities(states, images)
+        given = _required(observations)
+        found = self.otherwise.probabilities(states, given)
         labelled = self._labelled(states)
         if labelled.any():
-            found[labelled] = self.valued.probabilities(states[labelled], images[labelled])
+            found[labelled] = self.valued.probabilities(states[labelled], given[labelled])
         return found
 
     def values_and_probabilities(self, states: IntArray, observations: NetworkInput) -> tuple[FloatArray, FloatArray]:
@@ -308,6 +318,8 @@ def asked(policy: Policy, states: IntArray, observations: Observations | None) -
         )
     try:
         answer = policy.probabilities(states, observations)
+    except ObservationError:
+        raise
     except (TypeError, ValueError, IndexError) as error:
         raise PolicyError(f"{shown(policy)} does not return action probabilities [batch, actions] ({error})") from error
     found = as_reals(f"the probabilities of a {type(policy).__name__}", answer, PolicyError)
@@ -319,10 +331,6 @@ def asked(policy: Policy, states: IntArray, observations: Observations | None) -
     if not ((total >= 0) & (total <= 1 + ATOL)).all() or not np.allclose(total.sum(axis=1), 1, atol=ATOL):
         raise PolicyError(f"{shown(policy)} must return rows of non-negative probabilities that sum to 1")
     return found
-
-
-def _outputs(layers: Layers, observations: NetworkInput) -> Float32Array:
-    return observations.outputs(layers) if isinstance(observations, PatchedImages) else outputs(layers, observations)
 
 
 def _required(observations: NetworkInput | None) -> NetworkInput:

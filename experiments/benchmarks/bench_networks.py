@@ -17,8 +17,8 @@ from selectenv.domains.minatar.games import GAMES
 from selectenv.errors import MissingExtraError
 from selectenv.factory import make_problem
 from selectenv.kernels.network.cnn import FILTERS, HIDDEN, SIDE
-from selectenv.kernels.network.patches import find_patches
 from selectenv.kernels.network.updates import Transitions
+from selectenv.learners.architectures import architecture_of
 from selectenv.learners.training_run import IqlRun, Settings
 from selectenv.streams import generator
 from selectenv.typing import IntArray
@@ -90,10 +90,7 @@ def frames_per_second(game: str) -> float:
 def own_seconds(data: OfflineDataset) -> float:
     """Return the seconds of one update of our compiled loop, after the first ones: active units become fewer."""
     assert data.images is not None
-    patches = find_patches(data.images.words, data.images.shape, data.visits)
-    run = IqlRun(
-        ordinary(data), patches, data.images.shape[2], data.n_actions, GAMMA, Settings(), generator(0, "bench")
-    )
+    run = IqlRun(ordinary(data), architecture_of(data), data.n_actions, GAMMA, Settings(), generator(0, "bench"))
     chosen = np.random.default_rng(0).integers(len(data), size=(FIRST_UPDATES + UPDATES, Settings().batch))
     run.advance(chosen[:FIRST_UPDATES], 0)
     return _best_of(5, lambda: run.advance(chosen[FIRST_UPDATES:], FIRST_UPDATES)) / UPDATES

@@ -444,6 +444,8 @@ class OfflineDataset:
         for name, array in self.arrays().items():
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
+        if self.groups is not None:
+            digest.update(self.state.data)  # as many episodes as cells have the same arrays
         return digest.hexdigest()
 
     def arrays(self) -> dict[str, NDArray[Any]]:

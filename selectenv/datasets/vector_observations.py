@@ -14,6 +14,8 @@ from selectenv.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 STORED_VALUES, STORED_NAMES = "vectors", "vector_columns"
 """Keys among the stored arrays of a dataset."""
+CONSTANT = 1e-6
+"""Columns whose standard deviation is at most this share of their mean count as constant: float32 resolves no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +64,17 @@ class Vectors:
 
     @cached_property
     def scale(self) -> FloatArray:
-        """[d] standard deviation of each column over the states; 1 for columns that never change."""
+        """[d] standard deviation of each column over the states; 1 for columns that never change but for rounding."""
         deviation = self.values.std(axis=0, dtype=np.float64)
-        return np.where(deviation > 0, deviation, 1.0)
+        return np.where(deviation > CONSTANT * np.abs(self.mean), deviation, 1.0)
 
     def check(self, observations: ArrayLike) -> Float32Array:
-        """Return observations [count, d] as float32; see `check_vectors`."""
-        return check_vectors(observations, self.columns)
+        """Return observations [count, d] as float32.
+
+        Raises:
+            ObservationError: they have another shape, or are not finite numbers.
+        """
+        return as_vectors(observations, self.columns)
 
     def find(self, ids: NDArray[Any], observations: NDArray[Any]) -> Int32Array:
         """Return the state numbers [count] of vectors [count, d]; -1 where no state has exactly this vector."""
@@ -93,11 +99,11 @@ def take_vectors(arrays: dict[str, Any]) -> Vectors:
     return Vectors(arrays.pop(STORED_VALUES), tuple(arrays.pop(STORED_NAMES).tolist()))
 
 
-def check_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
-    """Return observations [count, d] as float32.
+def as_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
+    """Return observations [count, d] as float32, after checking that they are vectors with d named columns.
 
     Raises:
-        ObservationError: they have other than ``columns``, or are not finite numbers.
+        ObservationError: they have another shape, or are not finite numbers.
     """
     found = as_array("observations", observations, ObservationError)
     if found.ndim != 2 or found.shape[1] != len(columns) or found.dtype.kind not in "fiub":

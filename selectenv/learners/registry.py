@@ -10,10 +10,10 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, OptionTypeError
 from selectenv.extensions import Registry
 from selectenv.io.atomic import make_directory
+from selectenv.learners.architectures import check_observations
 from selectenv.learners.base import Learner, as_learner
 from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.iql import IqlLearner
-from selectenv.learners.network_learner import images_of
 from selectenv.learners.tabular.exact import ExactLearner
 from selectenv.learners.tabular.sampled import SampledLearner
 from selectenv.learners.training_run import Settings
@@ -145,7 +145,7 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
             **more,
         )
 
-    return LearnerRow(make, uses_scale=True, fast_refits=FAST_REFITS, check=images_of)
+    return LearnerRow(make, uses_scale=True, fast_refits=FAST_REFITS, check=check_observations)
 
 
 def _foreign(name: str, factory: Any) -> LearnerRow:
