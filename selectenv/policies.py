@@ -327,5 +327,5 @@ def _outputs(layers: Layers, observations: NetworkInput) -> Float32Array:
 
 def _required(observations: NetworkInput | None) -> NetworkInput:
     if observations is None:
-        raise PolicyError("this policy acts on images: it needs a world and a dataset that have them")
+        raise PolicyError("this policy acts on observations: it needs a world and a dataset that have them")
     return observations

@@ -20,6 +20,7 @@ from experiments.cli.listings import STRATEGIES
 from experiments.protocol.budgets import BUDGETS, FEEDBACK
 from experiments.studies import find_studies
 from selectenv import options
+from selectenv.domains.gym_experts import load_gym_expert
 from selectenv.domains.minatar.experts import load_expert
 from selectenv.domains.minatar.games import GAMES, MinAtarWorld
 from selectenv.domains.tabular.random_worlds import LARGEST, SMALLEST
@@ -79,6 +80,11 @@ def check_environments(table: Table) -> None:
             assert (f"{game.n_actions}", f"{game.horizon}".lower()) == (actions, horizon)
             assert best == f"{load_expert(game).card['return']:.1f} (expert)"
             assert states == next(row[3] for row in game_rows() if world in row[0])
+        elif world in selectenv.CONTROL:
+            row, place = selectenv.CONTROL[world], selectenv.CONTROL[world].make()
+            shown = f"{row.defaults.groups}", f"{place.n_actions}", f"{place.spec.max_episode_steps}"
+            assert (states, actions, horizon) == shown
+            assert best == f"{load_gym_expert(place, 'published').card['return']:.1f} (expert)"
         else:
             assert (world, states) == ("Random", f"{SMALLEST} to {LARGEST}")
 
@@ -97,6 +103,16 @@ def check_games(table: Table) -> None:
         card = load_expert(game).card
         assert (game.n_actions, game.shape[2]) == (int(actions), int(channels))
         assert earned == f"{card['return']:.1f} +- {card['return_error']:.1f}"
+
+
+def check_control(table: Table) -> None:
+    assert [row[0] for row in table.rows] == [f"`{selectenv.env_id(name)}`" for name in selectenv.CONTROL]
+    for name, row in zip(selectenv.CONTROL, table.rows, strict=True):
+        place = selectenv.CONTROL[name].make()
+        card = load_gym_expert(place, "published").card
+        counts = f"{place.width}", f"{place.n_actions}", f"{place.spec.max_episode_steps}"
+        earned = f"{card['random_return']:.1f}", f"{card['return']:.1f} +- {card['return_error']:.1f}"
+        assert row[1:] == (*counts, *earned)
 
 
 def check_agents(table: Table) -> None:
@@ -334,6 +350,7 @@ def check_headlines(table: Table) -> None:
 CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
     ("id", "states", "actions", "horizon", "description", "best return"): check_environments,
     ("id", "actions", "channels", "states in 500,000 transitions", "expert's return"): check_games,
+    ("id", "columns", "actions", "horizon", "random actions", "expert"): check_control,
     ("agent", "labels depend on earlier ones", "training", "asks the evaluator", "strategy"): check_agents,
     ("key", "meaning"): check_observation,
     ("group", "dataclass", "page"): check_options,

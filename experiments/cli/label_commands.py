@@ -28,7 +28,7 @@ BATCH = 10
 """Default number of questions in an export."""
 OFFLINE = "export"
 """Name to which exported questions are leased."""
-READING = ("state", "action", "episode", "time", "next_state", "terminated", "truncated", "missing")
+READING = ("state", "action", "episode", "time", "next_state", "terminated", "truncated", "missing", "vectors")
 """Options of `start` that `from_csv` and `from_parquet` take as they are."""
 
 
@@ -132,6 +132,8 @@ def _add_start(action: AddCommand) -> None:
             ),
             "label start log.parquet --session labels.sqlite --state charge --bins charge=5 --action move"
             " --episode trip --budget 9": "a column of numbers, cut into five intervals",
+            "label start log.csv --session labels.sqlite --state x v --action move --episode trip --budget 9"
+            " --vectors --groups 50": "vectors of two numbers in 50 groups",
         },
     )
     parser.add_argument("log", type=Path, help="CSV or Parquet file with one row per step, or a dataset file (.npz)")
@@ -152,6 +154,10 @@ def _add_start(action: AddCommand) -> None:
         default=[],
         metavar="COLUMN=BINS",
         help="cut continuous columns into a number of intervals (charge=5), or at edges (charge=0.25,0.5)",
+    )
+    parser.add_argument("--vectors", action="store_true", help="the columns of the state are numbers of a vector")
+    parser.add_argument(
+        "--groups", metavar="COUNT", help='what a label covers: so many clusters of the vectors, or "episode"'
     )
     parser.add_argument(
         "--missing", metavar="TEXT", help="text in place of missing entries of the state, such as unknown"
@@ -212,7 +218,7 @@ def _add_export(action: AddCommand) -> None:
 def _start(options: argparse.Namespace) -> None:
     existed = options.session.exists()
     session = LabellingSession(
-        _dataset(options),
+        _grouped(_dataset(options), options.groups),
         options.strategy,
         options.budget,
         options.session,
@@ -229,6 +235,13 @@ def _start(options: argparse.Namespace) -> None:
         if options.rewards:
             say_range(session, options.session)
         _say_next(session, options.session)
+
+
+def _grouped(dataset: OfflineDataset, groups: str | None) -> OfflineDataset:
+    """Return a dataset over groups of its states, if that is wanted."""
+    if groups is None:
+        return dataset
+    return selectenv.group_states(dataset, int(groups) if groups.isdecimal() else groups)
 
 
 def _dataset(options: argparse.Namespace) -> OfflineDataset:

@@ -19,6 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from experiments.labelling.group_histograms import short
 from experiments.labelling.label_tables import TABLES
 from experiments.labelling.page_guard import PageGuard
 from experiments.labelling.page_views import Question, choices_of, progress, question
@@ -92,6 +93,7 @@ class LabelPages:
         self._templates.filters["plain"] = field_text
         self._templates.filters["answer"] = answer_text
         self._templates.filters["state"] = self._shown
+        self._templates.filters["short"] = short
 
     def _shown(self, id: Any) -> str:
         """Return a state in a list: its text or, where states are images, a small image."""

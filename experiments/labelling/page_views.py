@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from experiments.labelling.bounds_chart import BoundsChart, bounds_chart
+from experiments.labelling.group_histograms import ColumnView, column_views
 from experiments.labelling.query_texts import JOINED, entries_of, state_text
 from experiments.labelling.world_drawing import Drawing, drawing_of
 from selectenv.datasets.dataset import OfflineDataset
@@ -71,6 +72,8 @@ class Question:
     text: str
     is_long: bool
     drawing: Drawing | None
+    columns: list[ColumnView]
+    """The columns of a group of vectors; none if the state is not one."""
     actions: list[ActionView]
     by_transition: bool
     """Whether each transition can have its own reward."""
@@ -122,7 +125,8 @@ def question(session: LabellingSession, number: int, annotator: str) -> Question
         query=query,
         text=text,
         is_long=len(text) > LONG_TEXT,
-        drawing=drawing_of(dataset, number, following),
+        drawing=None if dataset.groups is not None else drawing_of(dataset, number, following),
+        columns=column_views(query.group),
         actions=_actions(dataset, query),
         by_transition=len(query.actions) < len(query.transitions) <= MOST_FIELDS,
         answers=answers,

@@ -19,6 +19,8 @@ def state_text(dataset: OfflineDataset, id: Any) -> str:
 
 def entries_of(dataset: OfflineDataset, id: Any) -> list[str]:
     """Return the entries of the columns of a state; its id if it has no columns."""
+    if dataset.groups is not None and dataset.base.vectors is not None:
+        return [f"{'episode' if dataset.cells is not dataset else 'group'} {id}"]
     if not dataset.state_columns:
         return [str(id)]
     number = dataset.numbers([id])[0]
@@ -29,6 +31,12 @@ def query_text(session: LabellingSession, query: Query) -> str:
     """Return what a person needs to see of a query, in several lines."""
     data = session.dataset
     lines = [f"Question {query.number} of {session.budget}: {query.id}"]
+    if query.group is not None:
+        lines += [
+            f"  {column.name}: {column.low:.3g} to {column.high:.3g}, median {column.middle:.3g} "
+            f"(all data: {column.data_low:.3g} to {column.data_high:.3g})"
+            for column in query.group.columns
+        ]
     lines.append(f"  seen {_times(query.visits)}; what was done, and where it led:")
     for action in query.actions:
         more = len(action.transitions) - SHOWN_OUTCOMES

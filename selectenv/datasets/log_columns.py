@@ -104,7 +104,8 @@ def whole_number_column(name: str, values: FloatArray, where: Where) -> Column:
             row,
             name,
             f"{values[row]:g} is not a whole number; cut a continuous column into intervals: bins={{{name!r}: 10}}, or "
-            f"a list of edges instead of 10 (on the command line, --bins {name}=10)",
+            f"a list of edges instead of 10 (on the command line, --bins {name}=10), or make vectors of the columns: "
+            "vectors=True (--vectors)",
         )
     return integer_column(name, np.where(missing, 0, values).astype(np.int64), missing)
 

@@ -21,6 +21,7 @@ from selectenv.datasets.log_columns import (
     truths,
     with_shared_values,
 )
+from selectenv.datasets.vector_observations import Vectors
 from selectenv.errors import LogError
 from selectenv.io.progress import show
 from selectenv.io.resources import require_memory
@@ -53,6 +54,8 @@ class Log:
     reward: NumberColumn | None = None
     missing: str | None = None
     """Text in place of missing entries of states; None refuses them."""
+    vectors: Vectors | None = None
+    """If states are vectors: ``state`` is then one column of numbers of vectors."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -96,9 +99,14 @@ def log_dataset(log: Log) -> OfflineDataset:
     ended = last & ~known & ~cut if log.terminated is None else _flags(log, log.terminated, terminated, rows, last)
     cut = (cut | last | jump) & ~ended
 
-    ids, place, columns = _ids({name: _narrow(values[acted]) for name, values in columns.items()})
+    kept, observations = acted.copy(), None
+    if log.vectors is not None:  # learners bootstrap from the vectors after truncated episodes
+        kept[following[~ended & (following >= 0)]] = True
+    ids, place, columns = _ids({name: _narrow(values[kept]) for name, values in columns.items()})
+    if log.vectors is not None:
+        observations, ids = Vectors(log.vectors[ids], log.vectors.columns), np.arange(len(ids))
     to_number = np.full(len(acted), -1, np.int32)
-    to_number[acted] = place
+    to_number[kept] = place
     names = log.action.values
     plain = names.dtype.kind != "U" and np.array_equal(names, np.arange(len(names)))
     dataset = OfflineDataset(
@@ -106,13 +114,14 @@ def log_dataset(log: Log) -> OfflineDataset:
         n_actions=len(names),
         state=to_number[state],
         action=log.action.code[rows],
-        next_state=np.where(known & ~ended, to_number[following], np.int32(-1)),
+        next_state=np.where((following >= 0) & ~ended, to_number[following], np.int32(-1)),
         terminated=ended,
         truncated=cut,
         episode_start=np.concatenate([[True], (ended | cut)[:-1]]),
         hidden_reward=None if log.reward is None else _rewards(log, log.reward, rows),
         spec=log.spec if log.terminated is not None else log.spec | {"terminal": "assumed at ends of episodes"},
         action_names=None if plain else names,
+        observations=observations,
         state_columns=columns,
     )
     show(dataset.summary)

@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import ExitStack, closing
 
+import numpy as np
 import pytest
 
 import selectenv
@@ -354,3 +355,20 @@ def test_logs_of_other_types(capsys, tmp_path):
     with selectenv.LabellingSession.open("parquet.sqlite") as session:
         assert session.dataset.n_states <= 4
     assert "tree.sqlite is ready" in capsys.readouterr().out
+
+
+def test_sessions_about_groups_of_vectors(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    walks = [{"states": rng.normal(size=(11, 2)).cumsum(axis=0), "actions": rng.integers(2, size=10)} for _ in range(9)]
+    selectenv.from_episodes(walks).to_frame().to_csv("walks.csv", index=False)
+    columns = ["--state", "x0", "x1", "--action", "action", "--episode", "episode", "--time", "step"]
+    command = ["label", "start", "walks.csv", "--session", "walks.sqlite", *columns, "--budget", "3"]
+    assert main([*command, "--groups", "8"]) == 1
+    assert "vectors=True" in capsys.readouterr().err
+    assert main([*command, "--vectors", "--groups", "8"]) == 0
+    with selectenv.LabellingSession.open("walks.sqlite") as session:
+        assert session.dataset.n_states == 8
+        assert session.ask().group.columns[1].name == "x1"
+    assert main([*command, "--vectors", "--groups", "trips"]) == 1
+    assert "allowed: episode" in capsys.readouterr().err

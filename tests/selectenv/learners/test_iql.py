@@ -318,7 +318,7 @@ def test_policies_of_networks_need_a_game(data):
         problem.performance(half(data))
     tabular = selectenv.make_problem("Tree", dataset_size=500, cache=False)
     (policy,) = policies(learner_of("uds"), data, np.ones(data.n_states, bool))
-    with pytest.raises(PolicyError, match="acts on images"):
+    with pytest.raises(PolicyError, match="acts on observations"):
         tabular.evaluator.evaluate(policy)
     assert tabular.evaluator.calls == 0
 
@@ -360,7 +360,7 @@ def test_settings_that_train_nothing_are_refused(data):
 def test_images_of_another_shape_are_refused(data, shape):
     words = np.zeros((data.n_states, -(-int(np.prod(shape)) // 64)), np.uint64)
     with pytest.raises(DatasetError, match="10 x 10 cells"):
-        policies(learner_of("uds"), replace(data, images=Images(words, shape)), half(data))
+        policies(learner_of("uds"), replace(data, observations=Images(words, shape)), half(data))
 
 
 def test_a_neural_learner_can_be_pickled(data):
