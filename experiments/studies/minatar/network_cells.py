@@ -7,7 +7,7 @@ published protocol.
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,8 @@ WARM_REFITS = True
 """Whether the refits of closed-loop strategies start from the networks of the refit before."""
 CLOSED: dict[str, Any] = {"refit": 0.025, "reach": 0.90, "warm": WARM_REFITS}
 """Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states."""
+PRESET = ("transitions", "updates", "rate", "target_step")
+"""Fields of a preset that identify a cell; another list would give all stored results other keys."""
 CLOSED_FEATURES = ("labelled", "visitation", "predecessors", "budget")
 """What guided looks at; what is not asked for is not computed."""
 TRAINING = cache_folder() / "training"
@@ -112,7 +114,7 @@ def network_cell(
     shared = {
         "variant": scale,
         "expert": expert_mark(game, {"problem": chosen}),
-        "preset": asdict(preset),
+        "preset": {name: getattr(preset, name) for name in PRESET},
         "problem": chosen,
     }
     return Cell(POOL, game, strategy, seed, {**shared, **settings})
