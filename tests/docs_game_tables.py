@@ -2,7 +2,6 @@
 
 import selectenv
 from experiments.protocol.published import unique_states
-from experiments.studies.minatar import minatar_scales
 from experiments.training.expert_cards import shipped_cards
 from experiments.training.expert_returns import RANDOM_SHARES
 from selectenv.domains.gym_experts import load_gym_expert
@@ -48,27 +47,12 @@ def check_experts(table: Table) -> None:
 
 def check_full_labels(table: Table) -> None:
     assert [row[0] for row in table.rows] == list(GAMES)
-    for game, full, last, *cloned, of_paper in table.rows:
-        wanted = {"study": "minatar-trained", "world": game, "setting": "paper"}
-        assert same_with_error(full, select(**wanted, strategy="full labels", metric="return")[0])
-        assert same_with_error(last, select(**wanted, strategy="full labels", metric="last weights")[0])
-        for strategy, cell in zip(("behaviour cloning", "greedy cloning"), cloned, strict=True):
-            if cell != "not run":
-                assert same_with_error(cell, select(**wanted, strategy=strategy, metric="return")[0])
+    for game, full, last, of_paper in table.rows:
+        wanted = {"study": "minatar-trained", "world": game, "setting": "paper", "strategy": "full labels"}
+        assert same_with_error(full, select(**wanted, metric="return")[0])
+        assert same_with_error(last, select(**wanted, metric="last weights")[0])
         in_paper = [row for row in published_games() if row["domain"] == game and not row["feedback"]]
         assert same(of_paper, float(in_paper[0]["mean"]))
-
-
-def check_scales(table: Table) -> None:
-    assert [row[0] for row in table.rows] == list(GAMES)
-    for game, updates, earned, of_paper, share in table.rows:
-        preset = WORLDS[game].defaults.learning.fast
-        assert updates == f"{preset.updates:,}"
-        one = minatar_scales.Candidate(preset.updates, preset.transitions, preset.rate)
-        found = {row["setting"]: float(row["ours"]) for row in select(study="minatar-scales", world=game)}
-        assert same(earned, found[one.name])
-        assert same(of_paper, found["paper"])
-        assert same(share, found[one.name] / found["paper"])
 
 
 def check_control(table: Table) -> None:
