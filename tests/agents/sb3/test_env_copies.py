@@ -157,7 +157,7 @@ def test_a_function_makes_the_environments(tmp_path):
     agent = agents.make("maskable-ppo", n_envs=3, **PPO)
     agent.train(make_env, callback=agent.evaluation(make_env, every=100))
     assert len(made) == 4
-    assert [one.env._closed for one in made] == [
+    assert [one.env._log.closed for one in made] == [
         False,
         True,
         True,
