@@ -19,7 +19,7 @@ from selectenv.observation import Observation, observation_space
 from selectenv.options import RENDER_MODES, own_options
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, IntArray
-from selectenv.view import SelectionView
+from selectenv.view import SelectionView, learner_terms
 
 Action = int | np.integer[Any] | NDArray[np.integer[Any]]
 """A state number, or an array of state numbers."""
@@ -166,8 +166,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         if self._view is None:
             self._view = SelectionView(
                 self.problem.dataset,
-                rule=self.problem.learner.rule,
-                gamma=self.problem.learner.gamma,
+                **learner_terms(self.problem.learner),
                 budget=self.budget,
                 initial=self._initial_labels.copy(),
                 oracle=self.problem.oracle,

@@ -23,7 +23,7 @@ from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.vector_infos import Info, initially_revealed, put, put_begin, put_final, put_step, ragged
 from selectenv.vector_members import VectorMember
-from selectenv.view import SelectionView
+from selectenv.view import SelectionView, learner_terms
 
 StepOutput = tuple[Observation, FloatArray, BoolArray, BoolArray, Info]
 
@@ -236,8 +236,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
             problem, labelled = self.problem_of(number), np.flatnonzero(self.episodes.labelled_at[number])
             self._views[number] = SelectionView(
                 problem.dataset,
-                rule=problem.learner.rule,
-                gamma=problem.learner.gamma,
+                **learner_terms(problem.learner),
                 budget=int(self.episodes.counts[number, BUDGET]),
                 initial=self._initial[number, : self._initial_counts[number]].copy(),
                 oracle=problem.oracle,

@@ -1,0 +1,173 @@
+"""imagine: labels what is worth most under reward functions that the data and the labels so far make plausible."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from agents.base import Info, Observation, RankingAgent, Taxonomy, feature, only_open
+from agents.errors import NotTrainedError
+from agents.imagine.behaviour import Behaviour
+from agents.imagine.imagined_model import ImaginedModel
+from agents.imagine.particles import Particles
+from agents.imagine.reward_prior import FAMILIES
+from agents.imagine.set_planner import SetPlanner
+from agents.learned.selector import LearnedSelector
+from agents.registry import register
+from selectenv.checks import check_instance, check_int, check_real
+from selectenv.errors import LargeWorldWarning
+from selectenv.streams import generator
+from selectenv.typing import BoolArray, FloatArray, IntArray
+from selectenv.view import SelectionView
+
+MOST_STATES = 2_000
+"""Larger worlds are labelled by `learned`."""
+FIRST_MOVES, MOVES = 25, 8
+"""Proposals per particle at each temperature at the start, and after each label."""
+FIRST_EVALUATIONS, EVALUATIONS = 200, 60
+"""Label sets tried to improve the first plan, and every later one."""
+CURIOSITY = 0.02
+"""Weight of how little is known about the rewards of a state, beside what its loss would cost."""
+
+
+@register("imagine")
+@dataclass
+class Imagine(RankingAgent):
+    """Imagines reward functions, plans the labels that are worth most under them, labels one, and imagines again.
+
+    The labels are a function of the data, the terms of the episode, the labels so far and the options: the random
+    generator of the episode is not used.
+    """
+
+    particles: int = 64
+    """Number of reward functions."""
+    observations: float = 4.0
+    """Number of observations of the behaviour that a state counts for at most; 0 ignores the behaviour."""
+    bonus: float = 4.0
+    """Weight of what the data's policy earns more than a random one."""
+    planning: bool = True
+    """Whether the whole remaining budget is planned; otherwise the next label is the one that adds most at once."""
+    seed: int = 0
+    """Seed of the imagination."""
+
+    name = "imagine"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+
+    def __post_init__(self) -> None:
+        """Reject invalid options."""
+        check_int("particles", self.particles, 2)
+        check_real("observations", self.observations, "[0, inf)")
+        check_real("bonus", self.bonus, "[0, inf)")
+        check_int("seed", self.seed, 0)
+        self._view: SelectionView | None = None
+        self._instead: LearnedSelector | None = None
+
+    def begin(self, view: SelectionView) -> None:
+        """Imagine reward functions that explain the behaviour.
+
+        Warns:
+            LargeWorldWarning: the world has too many states, and `learned` labels it instead.
+        """
+        self._view = check_instance("view", view, SelectionView)
+        self._instead = None
+        if view.dataset.n_states > MOST_STATES:
+            warnings.warn(
+                f"{self.name} imagines rewards of up to {MOST_STATES:,} states, and there are "
+                f"{view.dataset.n_states:,}: 'learned' chooses the labels instead",
+                LargeWorldWarning,
+                stacklevel=2,
+            )
+            self._instead = LearnedSelector()
+            self._instead.begin(view)
+            return
+        self._world = ImaginedModel(view)
+        self._behaviour = Behaviour(self._world, self.observations, self.bonus if self.observations else 0.0)
+        self._restart()
+
+    def scores(self, obs: Observation, info: Info) -> FloatArray:
+        """Return, for planned states, 1 plus what their loss would cost, and for others less than 1; NaN if closed."""
+        if self._view is None:
+            raise NotTrainedError(
+                f"{self.name} does not know the data yet: call agent.begin(env.unwrapped.view()) after reset"
+            )
+        if self._instead is not None:
+            return self._instead.scores(obs, info)
+        labels = labels_in_order(obs, self._view.budget)
+        self._catch_up(labels)
+        return only_open(self._scores.copy(), info)
+
+    def _restart(self) -> None:
+        """Forget all labels."""
+        rng = generator(self.seed, "imagine")
+        self._particles = Particles(self._world, self._behaviour, FAMILIES, self.particles, FIRST_MOVES, rng)
+        self._seen: list[tuple[int, bool]] = []
+        self._plan = np.empty(0, np.int64)
+
+    def _catch_up(self, labels: IntArray) -> None:
+        """Learn from labels that are new, one by one, and plan again after each.
+
+        A state that was chosen but whose rewards have not been told yet counts as labelled and teaches nothing.
+        """
+        assert self._view is not None
+        rewards, data = self._view.rewards, self._world.data
+        now = [(s, not np.isnan(rewards[data.transitions_of(np.array([s]))]).all()) for s in labels.tolist()]
+        if now[: len(self._seen)] != self._seen:
+            self._restart()
+        free = data.labelable.copy()
+        free[labels[: len(self._seen)]] = False
+        if not self._seen:
+            self._make_plan(free, 0)
+        for state, told in now[len(self._seen) :]:
+            self._seen.append((state, told))
+            free[state] = False
+            rng = generator(self.seed, "imagine", len(self._seen))
+            if told:
+                self._particles.learn(state, self._mean_rewards(state, rewards), MOVES, rng)
+            self._make_plan(free, len(self._seen))
+
+    def _make_plan(self, free: BoolArray, spent: int) -> None:
+        """Plan the remaining labels, starting from the plan before."""
+        assert self._view is not None
+        left = min(self._view.budget - spent, int(free.sum()))
+        rewards, labelled = self._particles.rewards, self._world.data.labelable & ~free
+        planner = SetPlanner(lambda masks: self._world.worth(rewards, masks), labelled, free)
+        doubt = CURIOSITY * self._doubt(rewards)
+        self._scores = np.where(free, doubt, 0.0)
+        if left < 1:
+            return
+        if left == 1 or not self.planning:
+            self._scores[planner.candidates] += planner.utilities([np.array([s]) for s in planner.candidates])
+            return
+        plan = self._plan[free[self._plan]][:left]
+        rng = generator(self.seed, "imagine", "plan", spent)
+        if len(plan) == 0:
+            plans = [planner.forward(left), planner.backward(left)]
+            plan = planner.improve(plans[int(planner.utilities(plans).argmax())], FIRST_EVALUATIONS, rng)
+        else:
+            plan = planner.improve(planner.extend(plan, left), EVALUATIONS, rng)
+        self._plan = plan
+        self._scores[plan] += 1.0 + planner.losses(plan)
+
+    def _mean_rewards(self, state: int, rewards: FloatArray) -> FloatArray:
+        """Return the mean revealed reward of each pair of a state; an unknown one is the mean of the others."""
+        data, world = self._world.data, self._world
+        rows = data.transitions_of(np.array([state]))
+        known = rows[~np.isnan(rewards[rows])]
+        total = np.bincount(data.action[known], rewards[known], data.n_actions)
+        count = np.bincount(data.action[known], minlength=data.n_actions)
+        mean = np.where(count > 0, total / np.maximum(count, 1), rewards[known].mean())
+        return np.asarray(mean[world.action[world.state == state]])
+
+    def _doubt(self, rewards: FloatArray) -> FloatArray:
+        """Return how little is known about the rewards of each state [n], as a share of the largest doubt."""
+        spread = np.abs(rewards - np.median(rewards, axis=0)).mean(axis=0)
+        doubt = np.zeros(self._world.data.n_states)
+        np.maximum.at(doubt, self._world.state, spread)
+        return np.asarray(doubt / max(float(doubt.max()), 1e-12))
+
+
+def labels_in_order(obs: Observation, budget: int) -> IntArray:
+    """Return the numbers of the labelled states, in the order in which they were labelled."""
+    when = np.rint(feature(obs, "labelled") * budget).astype(np.int64)
+    labelled = np.flatnonzero(when)
+    return labelled[np.argsort(when[labelled], kind="stable")]
