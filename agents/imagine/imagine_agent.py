@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.base import Info, Observation, RankingAgent, Taxonomy, feature, only_open
+from agents.base import Agent, Info, Observation, RankingAgent, Taxonomy, feature, only_open, top_k
 from agents.errors import NotTrainedError
 from agents.imagine.behaviour import Behaviour
 from agents.imagine.imagined_model import ImaginedModel
@@ -13,8 +13,8 @@ from agents.imagine.particles import Particles
 from agents.imagine.reward_prior import FAMILIES
 from agents.imagine.set_planner import SetPlanner
 from agents.learned.selector import LearnedSelector
-from agents.registry import register
-from selectenv.checks import check_instance, check_int, check_real
+from agents.registry import make, register
+from selectenv.checks import check_flag, check_instance, check_int, check_real
 from selectenv.errors import LargeWorldWarning
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -26,10 +26,15 @@ FIRST_MOVES, MOVES = 25, 8
 """Proposals per particle at each temperature at the start, and after each label."""
 FIRST_EVALUATIONS, EVALUATIONS = 200, 60
 """Label sets tried to improve the first plan, and every later one."""
+ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
+"""Strategies whose completions compete with the plan of a portfolio."""
+UNLIKELY = 1e-3
+"""Particles that are less probable are left out of plans."""
 CURIOSITY = 0.02
 """Weight of how little is known about the rewards of a state, beside what its loss would cost."""
 
 
+@register("auto", portfolio=True)
 @register("imagine")
 @dataclass
 class Imagine(RankingAgent):
@@ -47,6 +52,10 @@ class Imagine(RankingAgent):
     """Weight of what the data's policy earns more than a random one."""
     planning: bool = True
     """Whether the whole remaining budget is planned; otherwise the next label is the one that adds most at once."""
+    portfolio: bool = False
+    """Whether other strategies propose completions too, which are followed unless the plan is clearly worth more."""
+    margin: float = 0.1
+    """How much more the plan must be worth than the best proposal, as a share of what all labels are worth."""
     seed: int = 0
     """Seed of the imagination."""
 
@@ -58,9 +67,13 @@ class Imagine(RankingAgent):
         check_int("particles", self.particles, 2)
         check_real("observations", self.observations, "[0, inf)")
         check_real("bonus", self.bonus, "[0, inf)")
+        check_flag("planning", self.planning)
+        check_flag("portfolio", self.portfolio)
+        check_real("margin", self.margin, "(-inf, inf)")
         check_int("seed", self.seed, 0)
         self._view: SelectionView | None = None
         self._instead: LearnedSelector | None = None
+        self._advisers: list[Agent] = []
 
     def begin(self, view: SelectionView) -> None:
         """Imagine reward functions that explain the behaviour.
@@ -82,6 +95,9 @@ class Imagine(RankingAgent):
             return
         self._world = ImaginedModel(view)
         self._behaviour = Behaviour(self._world, self.observations, self.bonus if self.observations else 0.0)
+        self._advisers = [make(name) for name in ADVISERS] if self.portfolio else []
+        for adviser in self._advisers:
+            adviser.begin(view)
         self._restart()
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
@@ -94,7 +110,18 @@ class Imagine(RankingAgent):
             return self._instead.scores(obs, info)
         labels = labels_in_order(obs, self._view.budget)
         self._catch_up(labels)
-        return only_open(self._scores.copy(), info)
+        advice = self._advice(obs, info)
+        return only_open(self._scores.copy() if advice is None else advice, info)
+
+    def _advice(self, obs: Observation, info: Info) -> FloatArray | None:
+        """Return the scores [n] of the adviser whose completion is worth most; None if the plan is worth more."""
+        if not self._left or not self._advisers:
+            return None
+        plan = top_k(only_open(self._scores, info), self._left)
+        advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
+        utilities = self._planner.utilities([plan, *(top_k(scores, self._left) for scores in advice)])
+        best = int(utilities[1:].argmax())
+        return None if utilities[0] > utilities[1 + best] + self.margin else advice[best]
 
     def _restart(self) -> None:
         """Forget all labels."""
@@ -128,9 +155,12 @@ class Imagine(RankingAgent):
     def _make_plan(self, free: BoolArray, spent: int) -> None:
         """Plan the remaining labels, starting from the plan before."""
         assert self._view is not None
-        left = min(self._view.budget - spent, int(free.sum()))
-        rewards, labelled = self._particles.rewards, self._world.data.labelable & ~free
-        planner = SetPlanner(lambda masks: self._world.worth(rewards, masks), labelled, free)
+        self._left = left = max(0, min(self._view.budget - spent, int(free.sum())))
+        rewards, weights = self._particles.rewards, self._particles.weights
+        kept = np.flatnonzero(weights > UNLIKELY)
+        rewards, weights = rewards[kept], weights[kept] / weights[kept].sum()
+        labelled = self._world.data.labelable & ~free
+        self._planner = planner = SetPlanner(lambda masks: self._world.worth(rewards, masks), weights, labelled, free)
         doubt = CURIOSITY * self._doubt(rewards)
         self._scores = np.where(free, doubt, 0.0)
         if left < 1:

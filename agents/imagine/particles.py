@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from agents.imagine.behaviour import Behaviour
 from agents.imagine.imagined_model import ImaginedModel
 from agents.imagine.reward_prior import (
+    BOTH,
     GAINS,
     LOSSES,
     Family,
@@ -32,6 +33,14 @@ MISMATCH = -3.0
 """Log weight of every labelled state whose rewards a particle does not explain."""
 VARIANCES = {"step": 1.0, "action": 1e-4, "enter": 1e-2, "end": 1.0, "pair": 1e-3}
 """How readily each kind of coefficient of a sparse family explains a revealed reward."""
+FEWEST = 4
+"""Particles that every family keeps, however implausible it is: labels may change that."""
+TRUST = 0.5
+"""Weight of the behaviour in the comparison of families."""
+SELECTED = 3.0
+"""How much better the behaviour of a sparse family fits because its particles were selected for that."""
+ROUNDS = 6
+"""Rounds in which dense families are made to imitate the behaviour."""
 DENSE_VARIANCES = {"step": 1e-4, "action": 1e-6, "enter": 1.0, "end": 1.0, "pair": 1e-3}
 
 
@@ -65,27 +74,108 @@ class Particles:
         self.scale = 0.0
         """Largest magnitude of a known reward."""
         self.theta, self.family, self.mode = draw_particles(self.features, families, 4 * count, rng)
+        self._imitate(rng)
         self.predicted = self.theta @ self.features.matrix
         self.fit = behaviour.log_likelihood(self.predicted)
         before = 0.0
+        counts = self._counts(np.full(len(families), 1 / len(families)), count)
         for power in TEMPERATURES:
-            self._resample(self.fit * (power - before), count, rng)
+            self._resample(self.fit * (power - before), counts, rng)
             before = power
             for _ in range(moves):
                 self.move(rng, power)
+        prior = np.log([family.weight for family in families])
+        self.family_weight: FloatArray = prior + TRUST * self._evidence()
+        """[families] log weight of each family."""
+        self._resample(np.zeros(len(self.fit)), self._counts(self._shares, count), rng)
+
+    @property
+    def _shares(self) -> FloatArray:
+        """[families] probability of each family."""
+        weight = np.exp(self.family_weight - self.family_weight.max())
+        return np.asarray(weight / weight.sum())
+
+    @property
+    def weights(self) -> FloatArray:
+        """[particles] probability of each particle."""
+        counts = np.bincount(self.family, minlength=len(self.families))
+        weight = self._shares[self.family] / counts[self.family]
+        return np.asarray(weight / weight.sum())
+
+    def _evidence(self) -> FloatArray:
+        """Return how well each family explains the behaviour [families], less what its freedom makes easy."""
+        evidence = np.full(len(self.families), -np.inf)
+        for i, family in enumerate(self.families):
+            mine = self.family == i
+            if mine.any():
+                free = self.behaviour.evidence_of_any_policy if family.dense else np.inf
+                evidence[i] = min(float(self.fit[mine].mean()) - SELECTED, free)
+        return evidence
+
+    def _counts(self, shares: FloatArray, count: int) -> IntArray:
+        """Return the number of particles [families] that each family gets: a few at least."""
+        fewest = min(FEWEST, count // len(shares))
+        counts = fewest + np.floor((count - fewest * len(shares)) * shares).astype(np.int64)
+        counts[int(shares.argmax())] += count - counts.sum()
+        return counts
+
+    def _imitate(self, rng: np.random.Generator) -> None:
+        """Rearrange the coefficients of dense families so that actions that the data favour are best.
+
+        Every particle aims at a policy that is drawn in proportion to how well it explains the behaviour state by
+        state. Chance alone would hardly ever produce it.
+        """
+        world, features = self.world, self.features
+        dense = np.flatnonzero(~is_sparse(self.families, self.family))
+        if not len(dense):
+            return
+        wanted = self.behaviour.draw_policies(len(dense), rng)
+        successor = likeliest_successors(world)
+        first, count = world.model.first_choice[:-1], np.diff(world.model.first_choice)
+        states = np.flatnonzero(count > 1)
+        pair_block, enter_block = features.block["pair"], features.block["enter"]
+        for _ in range(ROUNDS):
+            q = world.optimal(self.theta[dense] @ features.matrix)
+            for row, particle in enumerate(dense):
+                theta = self.theta[particle]
+                by_pair = self.families[self.family[particle]].dense == "pair"
+                for s in states[rng.random(len(states)) < 0.5]:
+                    mine = slice(first[s], first[s] + count[s])
+                    best, target = int(q[row, mine].argmax()), int(wanted[row, s])
+                    if best == target:
+                        continue
+                    if by_pair:
+                        values = theta[pair_block][mine]
+                        top = int(values.argmax())
+                        other = top if top != target else best
+                        at, to = pair_block.start + first[s] + target, pair_block.start + first[s] + other
+                    else:
+                        one, two = successor[first[s] + target], successor[first[s] + best]
+                        if one < 0 or two < 0 or one == two:
+                            continue
+                        at, to = enter_block.start + one, enter_block.start + two
+                        if theta[at] >= theta[to]:
+                            continue
+                    theta[at], theta[to] = theta[to], theta[at]
 
     @property
     def rewards(self) -> FloatArray:
         """[particles, pairs] the imagined rewards, with the known ones in place."""
         return np.where(self.known, self.observed, self.predicted)
 
-    def _resample(self, log_weight: FloatArray, count: int, rng: np.random.Generator) -> None:
-        """Draw ``count`` particles in proportion to their weights, systematically."""
-        weight = np.exp(log_weight - log_weight.max())
-        places = (rng.random() + np.arange(count)) / count
-        kept = np.minimum(np.searchsorted(np.cumsum(weight) / weight.sum(), places), len(weight) - 1)
-        self.theta, self.predicted, self.fit = self.theta[kept], self.predicted[kept], self.fit[kept]
-        self.family, self.mode = self.family[kept], self.mode[kept]
+    def _resample(self, log_weight: FloatArray, counts: IntArray, rng: np.random.Generator) -> None:
+        """Draw so many particles of each family in proportion to their weights, systematically."""
+        kept = []
+        for i, count in enumerate(counts.tolist()):
+            mine = np.flatnonzero(self.family == i)
+            if not len(mine):
+                continue
+            weight = np.exp(log_weight[mine] - log_weight[mine].max())
+            places = (rng.random() + np.arange(count)) / max(count, 1)
+            kept.append(mine[np.minimum(np.searchsorted(np.cumsum(weight) / weight.sum(), places), len(mine) - 1)])
+        chosen = np.concatenate(kept)
+        self.theta, self.predicted, self.fit = self.theta[chosen], self.predicted[chosen], self.fit[chosen]
+        self.family, self.mode = self.family[chosen], self.mode[chosen]
 
     def _mismatches(self, predicted: FloatArray) -> FloatArray:
         """Return the number of labelled states [particles] whose rewards are not as predicted."""
@@ -180,7 +270,7 @@ class Particles:
                 one = rng.integers(low, high, len(mine))
                 other = rng.integers(low, high, len(mine))
                 if dense == "pair":  # exchange the rewards of two actions at the same state
-                    count, start = (part[one - low] for part in features.pairs_of)
+                    count, start = (part[one - low].astype(np.int64) for part in features.pairs_of)
                     other = low + start + (one - low - start + rng.integers(0, 1 << 30, len(mine))) % count
                 theta[mine, one], theta[mine, other] = theta[mine, other], theta[mine, one]
 
@@ -208,9 +298,13 @@ class Particles:
         self._explain(mine, observed)
         self.known[mine], self.observed[mine] = True, observed
         fit = self.behaviour.log_likelihood(self.rewards)
-        log_weight += fit - self.fit
+        log_weight += TRUST * (fit - self.fit)
         self.fit = fit
-        self._resample(log_weight, len(fit), rng)
+        for i in range(len(self.families)):
+            mine = log_weight[self.family == i]
+            if len(mine):
+                self.family_weight[i] += np.log(np.exp(mine - mine.max()).mean()) + mine.max()
+        self._resample(log_weight, self._counts(self._shares, len(fit)), rng)
         for _ in range(moves):
             self.move(rng)
 
@@ -219,7 +313,11 @@ class Particles:
         predicted = self.predicted[:, mine]
         fitted = (predicted * observed).sum(axis=1) / np.maximum((predicted**2).sum(axis=1), 1e-12)
         magnitude = np.where(self.theta != 0, np.abs(self.theta), np.nan)
-        usual = largest / np.nanmedian(np.where(np.isnan(magnitude).all(axis=1)[:, None], 1.0, magnitude), axis=1)
+        empty = (self.theta == 0).all(axis=1)[:, None]
+        usual = largest / np.nanmedian(np.where(empty, 1.0, magnitude), axis=1)
+        dense = ~is_sparse(self.families, self.family)
+        usual[dense] *= np.median(np.abs(observed[observed != 0])) / largest
+        fitted[dense] = 0.0
         factor = np.where(fitted > 1e-3, fitted, usual)[:, None]
         self.theta, self.predicted = self.theta * factor, self.predicted * factor
 
@@ -227,11 +325,12 @@ class Particles:
         """Return the log likelihood [particles] of the rewards that a label revealed."""
         right = (np.abs(self.predicted[:, mine] - observed) <= TOLERANCE * max(self.scale, 1e-9)).all(axis=1)
         sparse = is_sparse(self.families, self.family)
-        expected = np.where(right, 0.0, MISMATCH)
-        usual = -1.5 if np.abs(observed).max(initial=0.0) > 0 else MISMATCH
-        dense = np.full(len(right), usual)
-        dense[(self.mode == GAINS) & (observed < 0).any()] = 2 * MISMATCH
-        dense[(self.mode == LOSSES) & (observed > 0).any()] = 2 * MISMATCH
+        count = np.count_nonzero(observed)
+        expected = np.where(right, 0.0, MISMATCH - 0.7 * count)
+        dense = np.full(len(right), -1.5 if count else -1.5 + MISMATCH)
+        dense[self.mode == BOTH] -= 0.7 * count
+        dense[(self.mode == GAINS) & bool((observed < 0).any())] = 2 * MISMATCH
+        dense[(self.mode == LOSSES) & bool((observed > 0).any())] = 2 * MISMATCH
         return np.where(sparse, expected, dense)
 
     def _explain(self, mine: IntArray, observed: FloatArray) -> None:
@@ -266,4 +365,14 @@ class Particles:
 def _categorical(chances: FloatArray, draw: FloatArray) -> IntArray:
     """Return one number per uniform draw, distributed as ``chances``."""
     total = np.cumsum(chances)
-    return np.minimum(np.searchsorted(total, draw * total[-1], side="right"), len(chances) - 1)
+    return np.asarray(np.minimum(np.searchsorted(total, draw * total[-1], side="right"), len(chances) - 1))
+
+
+def likeliest_successors(world: ImaginedModel) -> IntArray:
+    """Return the state that each pair enters most often [pairs], -1 if it always terminates."""
+    model = world.model
+    found = np.full(len(world.state), -1)
+    for pair, (low, high) in enumerate(zip(model.first_outcome[:-1], model.first_outcome[1:], strict=True)):
+        if high > low:
+            found[pair] = model.next_state[low + int(model.probability[low:high].argmax())]
+    return found

@@ -17,15 +17,17 @@ SHORTLIST = 16
 class SetPlanner:
     """Searches for the set of states to add to the labels so far."""
 
-    def __init__(self, worth: Worth, labelled: BoolArray, open_states: BoolArray) -> None:
+    def __init__(self, worth: Worth, weights: FloatArray, labelled: BoolArray, open_states: BoolArray) -> None:
         """Prepare plans.
 
         Args:
             worth: what label sets are worth under each particle.
+            weights: [particles] probability of each particle.
             labelled: [n] the labels so far.
             open_states: [n] the states that can still be labelled.
         """
         self._worth, self.labelled, self.candidates = worth, labelled, np.flatnonzero(open_states)
+        self._weights = weights
         bounds = worth(np.stack([labelled, labelled | open_states]))
         self._low, span = bounds[0], bounds[1] - bounds[0]
         self._scale = np.maximum(span, 0.0) + SMALL_SPAN * max(float(np.median(np.abs(span))), 1e-9)
@@ -38,7 +40,7 @@ class SetPlanner:
         for mask, plan in zip(masks, plans, strict=True):
             mask[plan] = True
         self.evaluated += len(plans)
-        return np.asarray(((self._worth(masks) - self._low) / self._scale).mean(axis=1))
+        return np.asarray(((self._worth(masks) - self._low) / self._scale) @ self._weights)
 
     def forward(self, size: int) -> IntArray:
         """Return ``size`` states, each of which adds most to those before it; gains are updated lazily."""
@@ -75,7 +77,7 @@ class SetPlanner:
         """Return how much utility the plan loses without each of its states [plan]."""
         without = [np.delete(plan, i) for i in range(len(plan))]
         utilities = self.utilities([plan, *without])
-        return utilities[0] - utilities[1:]
+        return np.asarray(utilities[0] - utilities[1:])
 
     def improve(self, plan: IntArray, evaluations: int, rng: np.random.Generator) -> IntArray:
         """Exchange the weakest states of a plan while that helps and evaluations are left."""
