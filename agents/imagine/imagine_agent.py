@@ -14,7 +14,7 @@ from agents.imagine.reward_prior import FAMILIES
 from agents.imagine.set_planner import SetPlanner
 from agents.learned.selector import LearnedSelector
 from agents.registry import make, register
-from selectenv.checks import check_flag, check_instance, check_int, check_real
+from selectenv.checks import check_flag, check_instance, check_int, check_name, check_real
 from selectenv.errors import LargeWorldWarning
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -26,6 +26,11 @@ FIRST_MOVES, MOVES = 25, 8
 """Proposals per particle at each temperature at the start, and after each label."""
 FIRST_EVALUATIONS, EVALUATIONS = 200, 60
 """Label sets tried to improve the first plan, and every later one."""
+CHOICES = {
+    "all": FAMILIES,
+    "sparse": tuple(family for family in FAMILIES if not family.dense),
+    "dense": tuple(family for family in FAMILIES if family.dense),
+}
 ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
 UNLIKELY = 1e-3
@@ -52,6 +57,8 @@ class Imagine(RankingAgent):
     """Weight of what the data's policy earns more than a random one."""
     planning: bool = True
     """Whether the whole remaining budget is planned; otherwise the next label is the one that adds most at once."""
+    families: str = "all"
+    """Families of reward functions: "all", "sparse" or "dense"."""
     portfolio: bool = False
     """Whether other strategies propose completions too, which are followed unless the plan is clearly worth more."""
     margin: float = 0.1
@@ -68,6 +75,7 @@ class Imagine(RankingAgent):
         check_real("observations", self.observations, "[0, inf)")
         check_real("bonus", self.bonus, "[0, inf)")
         check_flag("planning", self.planning)
+        check_name("value of `families`", self.families, CHOICES)
         check_flag("portfolio", self.portfolio)
         check_real("margin", self.margin, "(-inf, inf)")
         check_int("seed", self.seed, 0)
@@ -126,7 +134,8 @@ class Imagine(RankingAgent):
     def _restart(self) -> None:
         """Forget all labels."""
         rng = generator(self.seed, "imagine")
-        self._particles = Particles(self._world, self._behaviour, FAMILIES, self.particles, FIRST_MOVES, rng)
+        families = CHOICES[self.families]
+        self._particles = Particles(self._world, self._behaviour, families, self.particles, FIRST_MOVES, rng)
         self._seen: list[tuple[int, bool]] = []
         self._plan = np.empty(0, np.int64)
 
