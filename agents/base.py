@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from agents.errors import WeightsError
 from selectenv.checks import as_reals, check_instance, check_name, is_int, shown
-from selectenv.errors import LabelError, ObservationError
+from selectenv.errors import LabelError, MissingFeatureError, ObservationError
 from selectenv.evaluation.evaluator import Calls
+from selectenv.options import FEATURES
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
 
@@ -59,6 +60,8 @@ class Agent(ABC):
     taxonomy: ClassVar[Taxonomy]
     slow: ClassVar[bool] = False
     """Whether training takes minutes: such strategies are run only when asked for by name."""
+    features: Sequence[str] = ()
+    """Features that it needs to observe; `play` raises a `MissingFeatureError` where the environment leaves one out."""
     one_at_a_time: ClassVar[bool] = False
     """Whether it chooses every label anew, even where the learner is not refitted between two labels."""
     training_calls: Calls = Calls()
@@ -157,9 +160,12 @@ def feature(obs: Observation, name: str) -> FloatArray:
     """Return a feature of every state [n], or of the episode [1].
 
     Raises:
-        ObservationError: the observation does not have it.
+        MissingFeatureError: the environment leaves it out.
+        ObservationError: this is not an observation.
     """
     values = obs.get(name) if isinstance(obs, dict) else None
+    if values is None and isinstance(obs, dict) and not obs.keys().isdisjoint(FEATURES):
+        check_features("this strategy", [name], obs)
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiub" or not values.size:
         raise ObservationError(
             f"an observation is a dict of arrays, as env.reset and env.step return it, with {name!r}; got {shown(obs)}"
@@ -168,6 +174,21 @@ def feature(obs: Observation, name: str) -> FloatArray:
     if not math.isfinite(found.dot(found)):
         raise ObservationError(f"the feature {name!r} of an observation must be finite")
     return found
+
+
+def check_features(strategy: str, needed: Sequence[str], observed: Collection[str]) -> None:
+    """Raise unless all features that a strategy needs are among those that are observed.
+
+    Raises:
+        MissingFeatureError: some are not; the message lists those needed.
+    """
+    missing = [name for name in needed if name not in observed]
+    if missing:
+        wanted = [name for name in FEATURES if name in observed or name in needed]
+        raise MissingFeatureError(
+            f"{strategy} needs to observe {', '.join(map(repr, needed))}, and the observation lacks "
+            f"{', '.join(map(repr, missing))}: make the environment with features={wanted}, or without `features`"
+        )
 
 
 def open_mask(info: Info) -> BoolArray:

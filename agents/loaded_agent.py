@@ -18,6 +18,7 @@ class LoadedAgent(Agent):
         self.agent, self.name = agent, name  # type: ignore[misc]  # a name of its own
         self.taxonomy = agent.taxonomy  # type: ignore[misc]
         self.one_at_a_time = agent.one_at_a_time  # type: ignore[misc]
+        self.features = agent.features
         self.training_calls, self.search_notes = agent.training_calls, agent.search_notes
 
     def train(self, env: Any, seed: int = 0) -> None:

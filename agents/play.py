@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.base import Agent, Taxonomy
+from agents.base import Agent, Taxonomy, check_features
 from selectenv.checks import check_int, shown
 from selectenv.errors import NoRewardsWarning, OptionError, OptionTypeError
 from selectenv.evaluation.evaluator import Calls
@@ -74,6 +74,9 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
         agent: the strategy, trained if it needs training.
         seed: seed of the environment and of the strategy.
 
+    Raises:
+        MissingFeatureError: the environment leaves out features that the strategy needs.
+
     Warns:
         NoRewardsWarning: the strategy uses rewards, and the data have none.
     """
@@ -87,6 +90,8 @@ def play(env: gym.Env[Any, Any], agent: Agent, seed: int = 0) -> Episode:
     batches = layer(env, BatchLabels)
     before = replace(inner.calls)
     obs, info = env.reset(seed=seed)
+    if isinstance(obs, dict):
+        check_features(agent.name, agent.features, obs)
     rng = generator(seed, "selection", agent.name)
     if agent.taxonomy.test_loop == "closed" and not inner.problem.dataset.has_rewards:
         warnings.warn(

@@ -10,7 +10,9 @@ from selectenv.datasets import (
     from_gymnasium,
     from_minari,
     from_parquet,
+    group_states,
 )
+from selectenv.domains.gym_env import GymWorld
 from selectenv.domains.tabular import TabularWorld, from_outcomes, from_toy_text
 from selectenv.env import RewardSelectionEnv
 from selectenv.factory import make_env, make_problem, make_vector_env
@@ -21,15 +23,17 @@ from selectenv.registration import env_id, register_all, register_world
 from selectenv.session import LabellingSession
 from selectenv.vector_env import RewardSelectionVectorEnv
 from selectenv.view import SelectionView
-from selectenv.worlds import GAMES, TABULAR, WORLDS, WorldDefaults
+from selectenv.worlds import CONTROL, GAMES, TABULAR, WORLDS, WorldDefaults
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CONTROL",
     "GAMES",
     "TABULAR",
     "WORLDS",
     "FitResult",
+    "GymWorld",
     "LabellingSession",
     "OfflineDataset",
     "Policy",
@@ -51,6 +55,7 @@ __all__ = [
     "from_outcomes",
     "from_parquet",
     "from_toy_text",
+    "group_states",
     "make_env",
     "make_problem",
     "make_vector_env",

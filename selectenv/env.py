@@ -19,7 +19,7 @@ from selectenv.observation import Observation, observation_space
 from selectenv.options import RENDER_MODES, own_options
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, IntArray
-from selectenv.view import SelectionView, learner_terms
+from selectenv.view import SelectionView
 
 Action = int | np.integer[Any] | NDArray[np.integer[Any]]
 """A state number, or an array of state numbers."""
@@ -110,7 +110,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             return self.label_many(action)
         number = self._check_action(action)
         self._check_running()
-        result = self._batch.step(None, np.array([number]), self._measure)
+        result = self._batch.step(None, np.array([number]), self._problem_of)
         wasted = bool(result.marks[WASTED, 0])
         if not wasted and self._view is not None:
             self._reveal(np.array([number]))
@@ -135,7 +135,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
             raise ActionError(f"state numbers must lie in 0..{n - 1}; got {numbers.min()}..{numbers.max()}")
         self._check_running()
         numbers = numbers[: self.budget - self.labels_spent].astype(np.int64)
-        fresh, result = self._batch.label_many(numbers, self._measure)
+        fresh, result = self._batch.label_many(numbers, self._problem_of)
         self._reveal(numbers[fresh])
         observation, reward, over, info = self._after_labelling(result)
         info["state"] = self.problem.states[numbers]
@@ -164,16 +164,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         if not self._begun:
             raise EpisodeError("no episode has begun: call reset() first")
         if self._view is None:
-            self._view = SelectionView(
-                self.problem.dataset,
-                **learner_terms(self.problem.learner),
-                budget=self.budget,
-                initial=self._initial_labels.copy(),
-                oracle=self.problem.oracle,
-                exploit=self._terms.exploit(self.problem),
-                labels_per_refit=self._terms.refit_every,
-            )
-            self._reveal(np.flatnonzero(self.labelled_at))
+            labelled = np.flatnonzero(self.labelled_at)
+            self._view = self._terms.view(self.problem, self.budget, self._initial_labels, labelled)
         return self._view
 
     @property
@@ -185,8 +177,7 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
     @property
     def labels(self) -> IntArray:
         """The numbers of the labelled states, in the order they were labelled."""
-        chosen = np.flatnonzero(self.labelled_at)
-        return chosen[np.argsort(self.labelled_at[chosen])]
+        return in_order(self.labelled_at)
 
     def render(self) -> Any:
         """Return a drawing of the labels, numbered in order, on the world's layout: text or an RGB image."""
@@ -260,13 +251,8 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
         if self.labels_spent >= self.budget:
             raise EpisodeError("no episode is running: call reset() before the first step and after the last label")
 
-    def _measure(self, _: int) -> float:
-        """Return the performance of the labels, and count it as a score or as disclosed."""
-        over = self.labels_spent == self.budget
-        if over:
-            self.problem.evaluator.locked = False
-        measure = self.problem.score if over and self._counts[JUDGED] else self.problem.disclose
-        return measure(self.labelled_at > 0)
+    def _problem_of(self, _: int) -> SelectionProblem:
+        return self.problem
 
     def _after_labelling(self, result: StepResult) -> tuple[Observation, float, bool, dict[str, Any]]:
         """Return observation, reward, whether the episode is over, and info."""
@@ -285,6 +271,12 @@ class RewardSelectionEnv(gym.Env[Observation, Action]):
     def _observation(self) -> Observation:
         """Return fresh arrays: Gymnasium's checkers reject observations that share memory."""
         return {name: array[0].copy() for name, array in self._batch.rows.items()}
+
+
+def in_order(labelled_at: IntArray) -> IntArray:
+    """Return the numbers of the labelled states in the order they were labelled; see `RewardSelectionEnv.labels`."""
+    chosen = np.flatnonzero(labelled_at)
+    return chosen[np.argsort(labelled_at[chosen])]
 
 
 def drawing(problem: SelectionProblem, labelled_at: IntArray, budget: int, mode: str | None) -> Any:

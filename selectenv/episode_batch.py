@@ -19,12 +19,15 @@ from selectenv.kernels.tabular.episode_steps import (
     step_in_lanes,
 )
 from selectenv.kernels.tabular.packed_tables import (
+    BUDGET,
     DISCLOSED,
     IMPUTES_MINIMUM,
+    JUDGED,
     LABELLED,
     ON_POLICY_VISITATION,
     PREDECESSORS,
     REWARD,
+    SPENT,
     UNCOUNTED,
     VALUE,
     VALUE_SCALE,
@@ -54,7 +57,8 @@ WORTH_A_THREAD = 100_000
 """Least work per thread in nanoseconds; waking up a thread takes about half of this time."""
 IN_LANES, ONE_BY_ONE = {True: 3, False: 8}, 45
 """Approximate nanoseconds of a refit per action and outcome of the model: in lanes (acyclic or not), and one by one."""
-Measure = Callable[[int], float]
+ProblemOf = Callable[[int], SelectionProblem]
+"""Number of an episode -> its problem, with the call counts and the lock of its environment."""
 NOTHING = np.empty(0)
 
 
@@ -171,13 +175,13 @@ class EpisodeBatch:
             self.episodes.features[row, where] = features[row]
         self.episodes.scales[where, VALUE_SCALE] = scale
 
-    def step(self, steps: BoolArray | None, actions: IntArray, measure: Measure) -> StepResult:
+    def step(self, steps: BoolArray | None, actions: IntArray, problem_of: ProblemOf) -> StepResult:
         """Label one state in every episode, or in those marked in ``steps`` [episodes].
 
         Args:
             steps: which episodes take a step; None stands for all.
             actions: [episodes] the states to label.
-            measure: returns the performance of the labels of an episode; used, and counted there, if not `measures`.
+            problem_of: returns the problem of an episode, which computes and counts performances unless `measures`.
         """
         result = self._new_result()
         rest = self.tables, self.episodes, self._terms, self._all if steps is None else steps, actions, result
@@ -188,10 +192,10 @@ class EpisodeBatch:
                 self._in_blocks(lambda first, last: step_each(first, last, *rest))
             return result
         label_states(0, self.count, *rest)
-        self._finish(result, measure)
+        self._finish(result, problem_of)
         return result
 
-    def label_many(self, states: IntArray, measure: Measure) -> tuple[BoolArray, StepResult]:
+    def label_many(self, states: IntArray, problem_of: ProblemOf) -> tuple[BoolArray, StepResult]:
         """Label several states of the only episode, with one refit at the end; see `step`.
 
         Returns:
@@ -199,7 +203,7 @@ class EpisodeBatch:
         """
         fresh, result = np.empty(len(states), bool), self._new_result()
         label_batch(self.tables, self.episodes, self._terms, states, fresh, result)
-        self._finish(result, measure)
+        self._finish(result, problem_of)
         return fresh, result
 
     def _new_result(self) -> StepResult:
@@ -211,7 +215,7 @@ class EpisodeBatch:
             np.zeros((actions, count + 1), bool),
         )
 
-    def _finish(self, result: StepResult, measure: Measure) -> None:
+    def _finish(self, result: StepResult, problem_of: ProblemOf) -> None:
         """Refit, evaluate and pay after states were labelled."""
         marks, numbers = result.marks, result.numbers
         if self._is_compiled and self.measures:
@@ -223,10 +227,19 @@ class EpisodeBatch:
                 if marks[REFIT, number] and not self._is_compiled:
                     self._learn(number)
                 if marks[MEASURE, number]:
-                    numbers[MEASURED, number] = measure(number)  # right after learning: the problem knows the last fit
+                    numbers[MEASURED, number] = self._measure(number, problem_of(number))  # it knows the last fit
         pay_rewards(0, self.count, self.episodes, result)
         if not self.measures:
-            self.episodes.counts[:, [DISCLOSED, UNCOUNTED]] = 0  # ``measure`` has counted
+            self.episodes.counts[:, [DISCLOSED, UNCOUNTED]] = 0  # the problems have counted
+
+    def _measure(self, number: int, problem: SelectionProblem) -> float:
+        """Return the performance of the labels of an episode, and count it as a score or as disclosed."""
+        counts = self.episodes.counts[number]
+        over = counts[SPENT] == counts[BUDGET]
+        if over:
+            problem.evaluator.locked = False
+        measure = problem.score if over and counts[JUDGED] else problem.disclose
+        return measure(self.episodes.labelled_at[number] > 0)
 
     def _refit(self, refit: BoolArray, measure: BoolArray | None = None, measured: FloatArray = NOTHING) -> None:
         """Learn from the labels of the episodes marked in ``refit`` [episodes], and update their features.

@@ -13,6 +13,7 @@ from selectenv.observation import usual_exploit
 from selectenv.options import EnvironmentOptions, names, own_options
 from selectenv.problem import SelectionProblem
 from selectenv.typing import IntArray
+from selectenv.view import SelectionView, learner_terms
 
 RESET_OPTIONS = ("budget", "initial")
 ProblemSource = Callable[[np.random.Generator], SelectionProblem]
@@ -68,6 +69,27 @@ class EpisodeTerms:
     def exploit(self, problem: SelectionProblem) -> str:
         """Return how the predecessors of a problem are found: "best" or "pooled"."""
         return self.options.exploit or usual_exploit(problem)
+
+    def view(self, problem: SelectionProblem, budget: int, initial: IntArray, labelled: IntArray) -> SelectionView:
+        """Return what a strategy may know in an episode.
+
+        Args:
+            problem: the problem of the episode.
+            budget: its number of labels.
+            initial: the states labelled at reset.
+            labelled: the states labelled so far.
+        """
+        view = SelectionView(
+            problem.dataset,
+            **learner_terms(problem.learner),
+            budget=budget,
+            initial=initial.copy(),
+            oracle=problem.oracle,
+            exploit=self.exploit(problem),
+            labels_per_refit=self.refit_every,
+        )
+        view.add(*problem.dataset.revealed_by(labelled))
+        return view
 
     def labels(self, problem: SelectionProblem, budget: Any, rng: np.random.Generator | None) -> int:
         """Return the number of labels of an episode, drawn from ``rng`` where the budget is a range.

@@ -71,6 +71,10 @@ class ObservationError(SelectEnvError, ValueError):
     """An observation or an info that does not come from a reward-selection environment."""
 
 
+class MissingFeatureError(ObservationError):
+    """An observation lacks features that a strategy needs: the option ``features`` left them out."""
+
+
 class PolicyError(SelectEnvError, ValueError):
     """A policy that does not return action probabilities, or whose states are not those of the world."""
 

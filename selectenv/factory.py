@@ -63,11 +63,12 @@ def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
     learning = LearnerOptions(**{**vars(learning), "learner": name})
     takes = {*own, *names(LearnerOptions, TrainingOptions)} & {*learner.parameters}
     theirs = {key: value for key, value in options.items() if key in takes}
+    drawn = dataset.groups is None or np.array_equal(dataset.groups.cell, np.arange(dataset.n_states))
     return SelectionProblem(
         dataset,
-        learner.make(learning, training, row.defaults.learning, data.scale, theirs),
+        learner.make(learning, training, row.defaults.learning.suited_to(dataset), data.scale, theirs),
         Evaluator(find_engine(place, dataset, evaluation, row.defaults), evaluation.discount),
-        place.layout,
+        place.layout if drawn else None,
     )
 
 

@@ -17,6 +17,7 @@ from selectenv.checks import (
     check_path,
     check_real,
     did_you_mean,
+    is_int,
     is_real,
     shown,
 )
@@ -29,6 +30,9 @@ SCALES = ("fast", "paper")
 LARGEST_SIZE = 2**31 - 1
 """Largest number of transitions of a dataset, and of episodes of an evaluation."""
 MIXTURES = ("all", "non-expert")
+STATE, EPISODE = "state", "episode"
+GROUPINGS = (STATE, EPISODE)
+"""What labels cover, by name."""
 SOLVERS = ("exact", "sampled")
 UNSEEN = ("zero", "exclude")
 REVEALED_MINIMUM, DATASET_MINIMUM = "min", "dataset-min"
@@ -77,6 +81,9 @@ class DataOptions:
             published way of the world.
         expert: "published" or "optimal" (value iteration everywhere); MinAtar: "published" (DQN), "tabular" (Breakout),
             or an .npz file of `selectenv train-expert`.
+        groups: what a label covers: None for the world's default (200 clusters in the control worlds, states
+            elsewhere), "state", "episode" for whole episodes, the number of clusters of vectors (int), or an array with
+            the group of each state.
         cache: keep collected data in the user's cache directory.
     """
 
@@ -86,7 +93,8 @@ class DataOptions:
     scale: str | None = None
     expert_share: float | None = None
     mixture: str | None = None
-    expert: str = "published"
+    expert: Any = "published"
+    groups: Any = None
     cache: bool = True
 
     def __post_init__(self) -> None:
@@ -100,8 +108,15 @@ class DataOptions:
             _keep(self, "expert_share", check_real("expert_share", self.expert_share, "[0, 1]"))
         if self.mixture is not None:
             check_name("mixture", self.mixture, MIXTURES)
-        if not isinstance(self.expert, str | os.PathLike):
-            raise OptionError(f"expert must be the name of an expert or the path of a file, not {shown(self.expert)}")
+        if not (self.expert is None or callable(self.expert) or isinstance(self.expert, str | os.PathLike)):
+            raise OptionError(
+                "expert must be the name of an expert, the path of a file, a function or None, not "
+                f"{shown(self.expert)}"
+            )
+        if isinstance(self.groups, str):
+            check_name("value of `groups`", self.groups, GROUPINGS)
+        elif is_int(self.groups):
+            _keep(self, "groups", check_int("groups", self.groups))
         check_flag("cache", self.cache)
 
     @property

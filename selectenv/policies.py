@@ -8,14 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.checks import as_ints, as_reals, is_int, shown
-from selectenv.errors import PolicyError
-from selectenv.kernels.network.cnn import Layers, outputs
-from selectenv.typing import BoolArray, FloatArray, IntArray
+from selectenv.errors import ObservationError, PolicyError
+from selectenv.kernels.network.patched_images import PatchedImages
+from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
 
 ATOL = 1e-6
 """Tolerance of the sum of action probabilities, which must be 1."""
 Observations = NDArray[Any]
 """[batch, ...] observations of states: images or vectors."""
+NetworkInput = Observations | PatchedImages
+"""What networks take: images, or images of a dataset whose patches are known, which is faster."""
+
+
+class ActingNetwork(Protocol):
+    """A network that a policy consists of."""
+
+    def outputs(self, observations: Any) -> Float32Array:
+        """Return the outputs [batch, outputs] for a `NetworkInput`.
+
+        Raises:
+            ObservationError: the observations have another shape than those that the network was trained on.
+        """
 
 
 class Policy(Protocol):
@@ -143,10 +156,13 @@ class PolicyList:
 class ValuedPolicy(Policy, Protocol):
     """A policy that also returns the action values it is derived from."""
 
-    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+    def probabilities(self, states: IntArray, observations: NetworkInput | None = None) -> FloatArray:
+        """Return action probabilities [batch, actions]."""
+
+    def values_and_probabilities(self, states: IntArray, observations: NetworkInput) -> tuple[FloatArray, FloatArray]:
         """Return action values (0 where none are learned) and action probabilities, both [batch, actions]."""
 
-    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+    def state_values(self, states: IntArray, observations: NetworkInput) -> FloatArray:
         """Return state values [batch], 0 where none are learned."""
 
 
@@ -156,15 +172,15 @@ class UniformPolicy:
 
     n_actions: int
 
-    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+    def probabilities(self, states: IntArray, observations: NetworkInput | None = None) -> FloatArray:
         """Return equal probabilities [batch, actions]."""
         return np.full((len(states), self.n_actions), 1 / self.n_actions)
 
-    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+    def values_and_probabilities(self, states: IntArray, observations: NetworkInput) -> tuple[FloatArray, FloatArray]:
         """Return zeros, since nothing was learned, and equal probabilities."""
         return np.zeros((len(states), self.n_actions)), self.probabilities(states)
 
-    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+    def state_values(self, states: IntArray, observations: NetworkInput) -> FloatArray:
         """Return zeros [batch], since nothing was learned."""
         return np.zeros(len(states))
 
@@ -173,48 +189,48 @@ class UniformPolicy:
 class GreedyPolicy:
     """Takes the action with the highest value; the value is the minimum over several networks."""
 
-    networks: tuple[Layers, ...]
-    value: Layers | None = None
+    networks: tuple[ActingNetwork, ...]
+    value: ActingNetwork | None = None
     """The network of state values, if there is one."""
 
-    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+    def probabilities(self, states: IntArray, observations: NetworkInput | None = None) -> FloatArray:
         """Return action probabilities [batch, actions]; ties are split uniformly."""
         return self.values_and_probabilities(states, _required(observations))[1]
 
-    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+    def values_and_probabilities(self, states: IntArray, observations: NetworkInput) -> tuple[FloatArray, FloatArray]:
         """Return action values and action probabilities, both [batch, actions]."""
-        values: FloatArray = np.min([outputs(layers, observations) for layers in self.networks], axis=0)
+        values: FloatArray = np.min([network.outputs(observations) for network in self.networks], axis=0)
         values = values.astype(np.float64)
         return values, greedy(values)
 
-    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+    def state_values(self, states: IntArray, observations: NetworkInput) -> FloatArray:
         """Return state values [batch]: those of the value network, else the largest action values."""
         if self.value is None:
             return np.asarray(self.values_and_probabilities(states, observations)[0].max(axis=1))
-        return outputs(self.value, observations)[:, 0].astype(np.float64)
+        return self.value.outputs(observations)[:, 0].astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class CloningPolicy:
     """Imitates the data: samples actions with their estimated probabilities, or takes the most likely one."""
 
-    logits: Layers
+    logits: ActingNetwork
     most_likely: bool = False
 
-    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+    def probabilities(self, states: IntArray, observations: NetworkInput | None = None) -> FloatArray:
         """Return action probabilities [batch, actions]."""
-        logits = outputs(self.logits, _required(observations)).astype(np.float64)
+        logits = self.logits.outputs(_required(observations)).astype(np.float64)
         if self.most_likely:
             return greedy(logits)
         share = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(share / share.sum(axis=1, keepdims=True))
 
-    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+    def values_and_probabilities(self, states: IntArray, observations: NetworkInput) -> tuple[FloatArray, FloatArray]:
         """Return zeros, since cloning learns no values, and action probabilities."""
         found = self.probabilities(states, observations)
         return np.zeros_like(found), found
 
-    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+    def state_values(self, states: IntArray, observations: NetworkInput) -> FloatArray:
         """Return zeros [batch], since cloning learns no values."""
         return np.zeros(len(states))
 
@@ -224,20 +240,20 @@ class LabelledPolicy:
     """Acts by learned values in labelled states and imitates the data everywhere else."""
 
     valued: ValuedPolicy
-    otherwise: Policy
+    otherwise: ValuedPolicy
     labels: BoolArray
     """[n] which states of the dataset are labelled."""
 
-    def probabilities(self, states: IntArray, observations: Observations | None = None) -> FloatArray:
+    def probabilities(self, states: IntArray, observations: NetworkInput | None = None) -> FloatArray:
         """Return action probabilities [batch, actions]."""
-        images = _required(observations)
-        found = self.otherwise.probabilities(states, images)
+        given = _required(observations)
+        found = self.otherwise.probabilities(states, given)
         labelled = self._labelled(states)
         if labelled.any():
-            found[labelled] = self.valued.probabilities(states[labelled], images[labelled])
+            found[labelled] = self.valued.probabilities(states[labelled], given[labelled])
         return found
 
-    def values_and_probabilities(self, states: IntArray, observations: Observations) -> tuple[FloatArray, FloatArray]:
+    def values_and_probabilities(self, states: IntArray, observations: NetworkInput) -> tuple[FloatArray, FloatArray]:
         """Return the action values of labelled states, 0 elsewhere, and action probabilities."""
         values, found = self.valued.values_and_probabilities(states, observations)
         labelled = self._labelled(states)[:, None]
@@ -245,7 +261,7 @@ class LabelledPolicy:
             labelled, found, self.otherwise.probabilities(states, observations)
         )
 
-    def state_values(self, states: IntArray, observations: Observations) -> FloatArray:
+    def state_values(self, states: IntArray, observations: NetworkInput) -> FloatArray:
         """Return the values [batch] of labelled states, 0 elsewhere."""
         return np.where(self._labelled(states), self.valued.state_values(states, observations), 0.0)
 
@@ -302,6 +318,8 @@ def asked(policy: Policy, states: IntArray, observations: Observations | None) -
         )
     try:
         answer = policy.probabilities(states, observations)
+    except ObservationError:
+        raise
     except (TypeError, ValueError, IndexError) as error:
         raise PolicyError(f"{shown(policy)} does not return action probabilities [batch, actions] ({error})") from error
     found = as_reals(f"the probabilities of a {type(policy).__name__}", answer, PolicyError)
@@ -315,7 +333,7 @@ def asked(policy: Policy, states: IntArray, observations: Observations | None) -
     return found
 
 
-def _required(observations: Observations | None) -> Observations:
+def _required(observations: NetworkInput | None) -> NetworkInput:
     if observations is None:
-        raise PolicyError("this policy acts on images: it needs a world and a dataset that have them")
+        raise PolicyError("this policy acts on observations: it needs a world and a dataset that have them")
     return observations

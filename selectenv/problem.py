@@ -15,6 +15,7 @@ from selectenv.errors import LabelError, NoEvaluatorError, OptionError
 from selectenv.evaluation.evaluator import Calls, Evaluator
 from selectenv.kernels.threads import in_chunks
 from selectenv.learners.base import FitResult, as_learner
+from selectenv.learners.tabular.cell_learner import on_cells
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 CACHE_SIZE = 4096
@@ -63,7 +64,7 @@ class SelectionProblem:
             OptionError: the learner imputes the smallest reward of the dataset, which has none.
         """
         self.dataset = check_instance("dataset", dataset, OfflineDataset)
-        self.learner = as_learner(learner)
+        self.learner = on_cells(as_learner(learner), dataset)
         self.evaluator = Evaluator(None) if evaluator is None else check_instance("evaluator", evaluator, Evaluator)
         self.layout = square_layout(dataset.n_states) if layout is None else check_instance("layout", layout, Layout)
         n = dataset.n_states

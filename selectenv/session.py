@@ -13,8 +13,8 @@ import numpy as np
 
 from selectenv.checks import check_flag, check_instance, check_int, check_path, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import ClosedError, DatasetError, OptionError, QueryError
-from selectenv.evaluation.value_bounds import ValueBounds, range_end
+from selectenv.errors import ClosedError, DatasetError, QueryError
+from selectenv.evaluation.value_bounds import ValueBounds
 from selectenv.labelling.answer_log import AnswerLog
 from selectenv.labelling.answers import as_text, rewards_of
 from selectenv.labelling.bounds_curve import BoundsCurve
@@ -22,18 +22,16 @@ from selectenv.labelling.label_store import LabelStore
 from selectenv.labelling.lease_owners import new_owner
 from selectenv.labelling.next_queries import ChoiceState, NextQueries
 from selectenv.labelling.queries import Query, make_query, state_id
+from selectenv.labelling.reward_range import RewardRange, checked_ends
 from selectenv.labelling.session_files import dataset_of, make_or_resume
 from selectenv.labelling.session_reports import CurvePoint, GivenAnswer, HandedOut, Label, SessionStatus
 from selectenv.labelling.session_settings import SessionSettings, check_annotator
 from selectenv.labelling.state_policy import StatePolicy
-from selectenv.labelling.strategy import Strategy, find_strategy
+from selectenv.labelling.strategy import find_strategy
 from selectenv.labelling.told_problem import ToldProblem
-from selectenv.learners.base import Learner
 from selectenv.typing import FloatArray
 
 LEASE_SECONDS = 600.0
-RANGE = "reward_range"
-"""Key under which the file stores the range of the unknown rewards."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -73,6 +71,7 @@ class LabellingSession:
         lease: float = LEASE_SECONDS,
         labels_per_refit: float | None = None,
         occupancy: str = "normalised",
+        reward_range: tuple[Any, Any] | None = None,
         **options: Any,
     ) -> None:
         """Start a session; if ``path`` is a session with the same arguments, resume it.
@@ -87,6 +86,7 @@ class LabellingSession:
             lease: seconds for which a query that was handed out is not handed out again.
             labels_per_refit: as in the environment: labels between two refits of the learner.
             occupancy: as in the environment: how `on_policy_visitation` treats tied actions.
+            reward_range: the ends of the range of unknown rewards, which is stored in the file; see `bounds`.
             **options: the fields of `LearnerOptions` (``learner``, ``gamma``, ``impute``, ...), ``scale``, and the
                 options of a registered learner, as in `make_problem`.
 
@@ -115,8 +115,11 @@ class LabellingSession:
             options=options,
         )
         learner = settings.find_learner(dataset, settings.options["learner"], "this")
-        store = make_or_resume(None if path is None else check_path("path", path), settings, dataset)
-        self._begin(store, settings, dataset, agent, learner)
+        chooser = NextQueries(ToldProblem(dataset, learner), agent, settings)
+        ends = None if reward_range is None else checked_ends(dataset, reward_range)
+        self._begin(make_or_resume(None if path is None else check_path("path", path), settings, dataset), chooser)
+        if ends is not None:
+            self.set_reward_range(*ends)
 
     @classmethod
     def open(
@@ -144,31 +147,21 @@ class LabellingSession:
         try:
             settings = SessionSettings.read(store.settings(), name)
             data = dataset_of(store, file, settings, dataset)
-            agent = settings.find_strategy(strategy, name)
+            problem = ToldProblem(data, settings.find_learner(data, learner, name))
             session = cls.__new__(cls)
-            session._begin(store, settings, data, agent, settings.find_learner(data, learner, name))
+            session._begin(store, NextQueries(problem, settings.find_strategy(strategy, name), settings))
         except BaseException:
             store.close()
             raise
         return session
 
-    def _begin(
-        self,
-        store: LabelStore,
-        settings: SessionSettings,
-        dataset: OfflineDataset,
-        strategy: Strategy,
-        learner: Learner,
-    ) -> None:
-        self.dataset, self.settings, self.strategy = dataset, settings, strategy
-        self.problem = ToldProblem(dataset, learner)
-        """The data and the learner, with the rewards that have been told."""
-        self._store, self._owner = store, new_owner()
+    def _begin(self, store: LabelStore, chooser: NextQueries) -> None:
+        self.settings, self.strategy, self.problem = chooser.settings, chooser.strategy, chooser.problem
+        self.dataset = chooser.problem.dataset
+        self._store, self._owner, self._chooser = store, new_owner(), chooser
         self._lock, self._closed = threading.RLock(), False
-        self._chooser = NextQueries(
-            self.problem, strategy, settings.budget, settings.seed, settings.labels_per_refit, settings.occupancy
-        )
-        self._log, self._curve = AnswerLog(store, settings.answers_per_query), BoundsCurve(self.problem)
+        self._log, self._curve = AnswerLog(store, self.settings.answers_per_query), BoundsCurve(self.problem)
+        self._range = RewardRange(self.dataset, store)
         store.release_ended()
         self._catch_up()
 
@@ -442,26 +435,26 @@ class LabellingSession:
         unknown rewards anywhere between ``low`` and ``high``.
 
         Args:
-            low: smallest possible reward, or one per state [n]; by default that of the last call.
-            high: largest possible reward, likewise. Both are stored in the file for later calls.
+            low: smallest possible reward, or one per state [n]; by default that of the last call, or else the one that
+                the file stores (see `set_reward_range`).
+            high: largest possible reward, likewise.
 
         Raises:
             OptionError: the range is missing, empty or not finite, or an answer lies outside of it.
         """
         self._catch_up()
-        ends = self._reward_range(low, high)
+        ends = self._range.resolved(low, high)
         found = self._curve.bounds(self.problem.revealable, *ends)
         if low is not None:
-            self._store.set_note(RANGE, [end.tolist() for end in ends])
+            self._range.use(ends)
         return found
 
     @_one_at_a_time
     def curve(self, low: Any = None, high: Any = None) -> list[CurvePoint]:
         """Return the bounds before the first label and after every label, in the order of the answers; see `bounds`."""
         self._catch_up()
-        ends = self._reward_range(low, high)
         labels = [(self._log.states[query - 1], answers) for query, answers in self._log.labels.items()]
-        return self._curve.points(labels, *ends)
+        return self._curve.points(labels, *self._range.resolved(low, high))
 
     def should_stop(self, regret: float, low: Any = None, high: Any = None) -> bool:
         """Return whether the policy so far earns at most ``regret`` less than the best one; see `bounds`."""
@@ -470,18 +463,19 @@ class LabellingSession:
     @property
     @_one_at_a_time
     def reward_range(self) -> tuple[list[float], list[float]] | None:
-        """The range that `bounds` was last given: the lower and the upper ends, one or n of each; None without one."""
-        kept = self._store.note(RANGE)
-        return None if kept is None else (kept[0], kept[1])
+        """The range that `bounds` uses by default: the lower and the upper ends, one or n of each; None without one."""
+        ends = self._range.ends
+        return None if ends is None else (ends[0].tolist(), ends[1].tolist())
 
-    def _reward_range(self, low: Any, high: Any) -> tuple[FloatArray, FloatArray]:
-        if (low is None) != (high is None):
-            raise OptionError("give both low and high, the ends of the range of unknown rewards, or neither")
-        kept = self.reward_range if low is None else (low, high)
-        if kept is None:
-            raise OptionError("the range of unknown rewards is not known yet: call bounds(low, high) first")
-        n = self.dataset.n_states
-        return range_end("low", kept[0], n), range_end("high", kept[1], n)
+    @_one_at_a_time
+    def set_reward_range(self, low: Any, high: Any) -> None:
+        """Store the range of unknown rewards in the file, for all who use it; see `bounds` for the arguments.
+
+        Raises:
+            OptionError: the range is empty or not finite, or an answer lies outside of it.
+        """
+        self.bounds(low, high)
+        self._range.store(self._range.resolved(low, high))
 
     def _query(self, id: Any) -> tuple[int, int]:
         """Return the number of a state and of the query about it."""

@@ -16,14 +16,14 @@ from selectenv.episode_terms import RESET_OPTIONS, EpisodeTerms, ProblemSource
 from selectenv.errors import ActionError, EpisodeError, OptionError, OptionTypeError
 from selectenv.evaluation.evaluator import Calls
 from selectenv.kernels.tabular.episode_steps import OVER, PAID, WASTED, StepResult
-from selectenv.kernels.tabular.packed_tables import BUDGET, DISCLOSED, JUDGED, SPENT, UNCOUNTED, Episodes
+from selectenv.kernels.tabular.packed_tables import BUDGET, DISCLOSED, SPENT, UNCOUNTED, Episodes
 from selectenv.observation import Observation, observation_space
 from selectenv.options import EnvironmentOptions, own_options
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.vector_infos import Info, initially_revealed, put, put_begin, put_final, put_step, ragged
 from selectenv.vector_members import VectorMember
-from selectenv.view import SelectionView, learner_terms
+from selectenv.view import SelectionView
 
 StepOutput = tuple[Observation, FloatArray, BoolArray, BoolArray, Info]
 
@@ -131,7 +131,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
             self._put_state(info, self._every)
             self._put_begin(info, self._every)
             return self._batch.observation(), np.zeros(self.num_envs), nobody.copy(), nobody.copy(), info
-        result = self._batch.step(stepped, numbers, self._measure)
+        result = self._batch.step(stepped, numbers, self.problem_of)
         over = result.marks[OVER].copy()
         self._ended, self._n_ended = over, int(np.count_nonzero(over))
         if self._handed_out:
@@ -150,7 +150,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
             put_step(info, result, states, stepped, every=stepped is self._every, ends=ends)
         if begun is not None:
             self._put_begin(info, begun)
-        return self._batch.observation(), result.numbers[PAID], over.copy(), nobody, info
+        return self._batch.observation(), result.numbers[PAID], result.marks[OVER], nobody, info
 
     def action_masks(self) -> BoolArray:
         """Return the masks [environments, n] of states that can still be labelled."""
@@ -233,15 +233,12 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         if not self._begun:
             raise EpisodeError("no episode has begun: call reset() first")
         if number not in self._views:
-            problem, labelled = self.problem_of(number), np.flatnonzero(self.episodes.labelled_at[number])
-            self._views[number] = SelectionView(
-                problem.dataset,
-                **learner_terms(problem.learner),
-                budget=int(self.episodes.counts[number, BUDGET]),
-                initial=self._initial[number, : self._initial_counts[number]].copy(),
-                oracle=problem.oracle,
+            self._views[number] = self._terms.view(
+                self.problem_of(number),
+                int(self.episodes.counts[number, BUDGET]),
+                self._initial[number, : self._initial_counts[number]],
+                np.flatnonzero(self.episodes.labelled_at[number]),
             )
-            self._views[number].add(*problem.dataset.revealed_by(labelled))
         return self._views[number]
 
     def _to_begin(self) -> BoolArray | None:
@@ -316,15 +313,6 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         if self._ids.dtype != problem.states.dtype:
             self._ids = self._ids.astype(np.result_type(self._ids, problem.states))
         self._ids[number] = problem.states
-
-    def _measure(self, number: int) -> float:
-        """Return the performance of an environment's labels, and count it as a score or as disclosed."""
-        counts, problem = self.episodes.counts[number], self.problem_of(number)
-        over = counts[SPENT] == counts[BUDGET]
-        if over:
-            problem.evaluator.locked = False
-        measure = problem.score if over and counts[JUDGED] else problem.disclose
-        return measure(self.episodes.labelled_at[number] > 0)
 
     def _follow(self, numbers: IntArray, stepped: BoolArray, result: StepResult) -> None:
         """Update the views and the locks that were handed out."""

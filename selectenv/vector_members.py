@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import gymnasium as gym
 import numpy as np
 
-from selectenv.env import RewardSelectionEnv
+from selectenv.env import RewardSelectionEnv, in_order
 from selectenv.episode_terms import ProblemSource
 from selectenv.errors import OptionError
 from selectenv.evaluation.evaluator import Calls
@@ -110,8 +110,7 @@ class VectorMember:
     @property
     def labels(self) -> IntArray:
         """The numbers of the labelled states, in the order they were labelled."""
-        chosen = np.flatnonzero(self.labelled_at)
-        return chosen[np.argsort(self.labelled_at[chosen])]
+        return in_order(self.labelled_at)
 
     @property
     def np_random(self) -> np.random.Generator:

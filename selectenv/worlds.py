@@ -18,21 +18,36 @@ from selectenv.checks import (
     check_path,
     check_real,
     did_you_mean,
+    is_int,
     shown,
 )
-from selectenv.datasets import minatar_collection, tabular_collection
+from selectenv.datasets import gym_collection, minatar_collection, tabular_collection
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.grouping import group_states
 from selectenv.datasets.storage import cached, load
 from selectenv.domains import tabular
 from selectenv.domains.base import NoWorld, World
+from selectenv.domains.gym_env import PREFIX, GymWorld
+from selectenv.domains.gym_experts import UNKNOWN_EXPERT
 from selectenv.domains.minatar.games import MinAtarWorld
 from selectenv.domains.tabular.discrete_env import DiscreteEnvWorld
 from selectenv.domains.tabular.world import TabularWorld
 from selectenv.errors import DatasetError, NoTableWarning, OptionError, OptionTypeError, UnknownNameError, WorldError
 from selectenv.evaluation import EnvironmentReturns, ExactReturns, GameReturns, ReturnEngine, RolloutReturns
+from selectenv.evaluation.grouped_returns import GroupedReturns
+from selectenv.evaluation.vector_returns import VectorReturns
 from selectenv.extensions import Registry
 from selectenv.learners.registry import LearnerDefaults, Preset
-from selectenv.options import DATASETS, EVALUATORS, LARGEST_SIZE, MAXIMUM, MIXTURES, DataOptions, EvaluationOptions
+from selectenv.options import (
+    DATASETS,
+    EVALUATORS,
+    LARGEST_SIZE,
+    MAXIMUM,
+    MIXTURES,
+    STATE,
+    DataOptions,
+    EvaluationOptions,
+)
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -52,6 +67,8 @@ class WorldDefaults:
     """Tabular worlds: smallest number of transitions per state of data whose size is not given."""
     labels_per_refit: float = 1
     """Labels (int), or share of the states (float), between two refits of the learner."""
+    groups: int | None = None
+    """Number of clusters of vectors that labels cover; None for states."""
     learner: str = "uds"
     learning: LearnerDefaults = field(default_factory=LearnerDefaults)
 
@@ -63,6 +80,8 @@ class WorldDefaults:
         check_int("rollouts", self.rollouts, 1, LARGEST_SIZE)
         check_int("transitions_per_state", self.transitions_per_state, 0, LARGEST_SIZE)
         check_real("labels_per_refit", self.labels_per_refit, "(0, inf)")
+        if self.groups is not None:
+            check_int("groups", self.groups)
         check_instance("learner", self.learner, str)
         check_instance("learning", self.learning, LearnerDefaults)
 
@@ -78,7 +97,8 @@ class WorldRow:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the world's own options."""
-        return tuple(inspect.signature(self.make).parameters)
+        found = inspect.signature(self.make).parameters.values()
+        return tuple(parameter.name for parameter in found if parameter.kind is not parameter.VAR_KEYWORD)
 
 
 Engine = Callable[[Any, OfflineDataset, int, int], ReturnEngine]
@@ -99,9 +119,12 @@ class WorldFamily:
 
 def _table_engine(make: Callable[[TabularWorld, int, int], ReturnEngine]) -> Engine:
     def engine(world: TabularWorld, data: OfflineDataset, episodes: int, seed: int) -> ReturnEngine:
-        if data.n_actions != world.n_actions or not np.array_equal(data.ids, world.ids):
+        if data.n_actions != world.n_actions or not np.array_equal(data.base.ids, world.ids):
             raise DatasetError(f"the dataset's states and actions are not those of the world {world.name!r}")
-        return make(world, episodes, seed)
+        engine = make(world, episodes, seed)
+        cell = np.arange(world.n_states) if data.groups is None else data.groups.cell
+        same = np.array_equal(cell, np.arange(data.cells.n_states))
+        return engine if same else GroupedReturns(engine, cell.astype(np.int32), data.cells.n_states)
 
     return engine
 
@@ -140,6 +163,9 @@ FAMILIES: dict[str, WorldFamily] = {
         minatar_collection.collection, _size_at_scale, {"exact": _no_exact_engine, "rollout": GameReturns}
     ),
     "environment": WorldFamily(None, _published_size, {"exact": _environment_instead, "rollout": _environment_engine}),
+    "gym": WorldFamily(
+        gym_collection.collection, _published_size, {"exact": _no_exact_engine, "rollout": VectorReturns}
+    ),
     "none": WorldFamily(None, _published_size, {}),
 }
 """Families by name; `World.family` is the key."""
@@ -199,8 +225,19 @@ GAMES: dict[str, WorldRow] = {
     )
 }
 """The four MinAtar games of the paper."""
+CONTROL_DEFAULTS = WorldDefaults(evaluator="rollout", rollouts=50, groups=200)
+CONTROL: dict[str, WorldRow] = {
+    name: WorldRow(partial(GymWorld, env), CONTROL_DEFAULTS)
+    for name, env in (
+        ("CartPole", "CartPole-v1"),
+        ("Acrobot", "Acrobot-v1"),
+        ("MountainCar", "MountainCar-v0"),
+        ("LunarLander", "LunarLander-v3"),
+    )
+}
+"""Control worlds with vector observations, of Gymnasium."""
 WORLDS: Registry[WorldRow] = Registry("world", "selectenv.worlds", row_of)
-for _name, _row in {**TABULAR, **SCALING, **GAMES}.items():
+for _name, _row in {**TABULAR, **SCALING, **GAMES, **CONTROL}.items():
     WORLDS.add(_name, _row)
 
 
@@ -214,8 +251,12 @@ def find_row(world: Any) -> WorldRow:
         raise UnknownNameError(
             f'{RANDOM} is not one world but a new one in every episode: use gym.make("RewardSelection-{RANDOM}-v0")'
         )
+    if isinstance(world, str) and world.startswith(PREFIX):
+        return WorldRow(partial(GymWorld, world.removeprefix(PREFIX)), CONTROL_DEFAULTS)
     if isinstance(world, str):
         return WORLDS.find(world)
+    if isinstance(world, GymWorld) or (isinstance(world, gym.Env) and _has_vectors(world)):
+        return WorldRow(lambda: world, CONTROL_DEFAULTS)
     if isinstance(world, MinAtarWorld):
         return GAMES[world.name]
     return WorldRow(lambda: world)
@@ -247,14 +288,20 @@ def find_world(world: Any, own: Mapping[str, Any]) -> World:
     if world is None:
         return NoWorld()
     if isinstance(world, gym.Env):
+        if _has_vectors(world):
+            return GymWorld(world)
         return tabular.from_toy_text(world) if hasattr(world.unwrapped, "P") else DiscreteEnvWorld(world)
     if not isinstance(getattr(world, "family", None), str) or world.family not in FAMILIES or isinstance(world, type):
         raise WorldError(
-            "a world is a name, a TabularWorld, a MinAtarWorld or a Gymnasium environment, not "
+            "a world is a name, a TabularWorld, a MinAtarWorld, a GymWorld or a Gymnasium environment, not "
             f"{type(world).__name__}{named}"
         )
     found: World = world
     return found
+
+
+def _has_vectors(env: gym.Env[Any, Any]) -> bool:
+    return isinstance(env.observation_space, gym.spaces.Box)
 
 
 def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> OfflineDataset:
@@ -270,9 +317,11 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
             raise OptionError(
                 "the data are given: options for collecting data (dataset_seed, mixture, ...) have no effect"
             )
-        return data if isinstance(data, OfflineDataset) else load(_dataset_path(data))
+        found = data if isinstance(data, OfflineDataset) else load(_dataset_path(data))
+        asked = defaults.groups if options.groups is None and found.groups is None else options.groups
+        return _in_groups(found, asked)
     if family.collection is None:
-        raise DatasetError("data can be collected only from tabular worlds and MinAtar games: pass `dataset=`")
+        raise DatasetError("data cannot be collected from this world: pass `dataset=`")
     size = family.size(options, defaults.learning)
     if options.dataset_size is None and isinstance(world, TabularWorld):
         size = max(size, defaults.transitions_per_state * world.n_states)
@@ -283,7 +332,19 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
         mixture=defaults.mixture if options.mixture is None else options.mixture,
     )
     spec, gather = family.collection(world, resolved)
-    return cached(spec, gather) if options.cache else gather()
+    groups = defaults.groups if options.groups is None else options.groups
+    if not options.cache or spec.get("expert") == UNKNOWN_EXPERT:
+        return _in_groups(gather(), groups)
+    if is_int(groups) or isinstance(groups, str):  # clustering takes seconds, so grouped data are cached as well
+        return cached({**spec, "groups": groups}, lambda: _in_groups(cached(spec, gather), groups))
+    return _in_groups(cached(spec, gather), groups)
+
+
+def _in_groups(dataset: OfflineDataset, groups: Any) -> OfflineDataset:
+    """Return a dataset over groups of its states, or over the states themselves."""
+    if groups is None or (isinstance(groups, str) and groups == STATE):
+        return dataset
+    return group_states(dataset, groups)
 
 
 def find_engine(

@@ -73,6 +73,18 @@ def test_a_package_adds_a_world_a_learner_an_agent_and_a_study(package, tmp_path
     assert {"rarest", "broken"} <= set(names)
 
 
+def test_an_agent_of_a_package_chooses_the_queries_of_a_session(package, tmp_path):
+    """By its name alone: the caller does not import agents, and the file of the session resumes it."""
+    code = """
+    import selectenv, sys
+    log = selectenv.from_arrays(list("aabac"), [0, 1, 0, 0, 1], list("babcx"), [False] * 4 + [True])
+    selectenv.LabellingSession(log, "rarest", 3, "labels.sqlite").close()
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        print([query.id for query in session.ask(3)])
+    """
+    assert run(code, tmp_path, package) == "['b', 'c', 'a']\n"
+
+
 def test_the_command_line_lists_and_runs_the_study_of_a_package(package, tmp_path):
     code = """
     import sys

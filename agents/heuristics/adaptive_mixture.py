@@ -44,6 +44,7 @@ class AdaptiveMixture(SamplingAgent):
         check_name("exploit", self.exploit, EXPLOITS)
         check_name("explore", self.explore, EXPLORES)
         check_real("scale", self.scale, "(0, inf)")
+        self.features = tuple(dict.fromkeys(("visitation", self.exploit)))
         self._env: RewardSelectionEnv | None = None
 
     def train(self, env: gym.Env[Any, Any], seed: int = 0) -> None:

@@ -94,6 +94,7 @@ class Guided(SamplingAgent):
     name = "guided"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
     explore = "visitation"
+    features = ("labelled", "visitation", "predecessors")
 
     def __post_init__(self) -> None:
         """Reject options that do not define a schedule."""
@@ -173,3 +174,4 @@ class GuidedOnPolicy(Guided):
 
     name = "guided-on-policy"
     explore = "on_policy_visitation"
+    features = ("labelled", "on_policy_visitation", "predecessors")

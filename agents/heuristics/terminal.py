@@ -24,6 +24,7 @@ class Terminal(RankingAgent):
 
     name = "terminal"
     taxonomy = Taxonomy(test_loop="open", training="none", evaluator="never")
+    features = ("visitation",)
 
     def __post_init__(self) -> None:
         """Start without distances; `begin` computes them."""

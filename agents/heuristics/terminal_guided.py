@@ -38,6 +38,7 @@ class TerminalGuided(RankingAgent):
 
     name = "terminal-guided"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+    features = ("visitation", "on_policy_visitation", "value", "termination")
 
     def __post_init__(self) -> None:
         """Reject a floor outside (0, 1]."""

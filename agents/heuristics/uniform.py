@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.base import Info, Observation, SamplingAgent, Taxonomy, feature
+from agents.base import Info, Observation, SamplingAgent, Taxonomy, open_mask
 from agents.registry import register
 from selectenv.typing import FloatArray
 
@@ -19,4 +19,4 @@ class Uniform(SamplingAgent):
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return equal weights."""
-        return np.ones(len(feature(obs, "visitation")))
+        return np.ones(len(open_mask(info)))

@@ -14,6 +14,7 @@ class Visitation(SamplingAgent):
 
     name = "visitation"
     taxonomy = Taxonomy(test_loop="open", training="none", evaluator="never")
+    features = ("visitation",)
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the visitation of the data."""
@@ -27,6 +28,7 @@ class VisitationOnPolicy(SamplingAgent):
 
     name = "visitation-on-policy"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+    features = ("on_policy_visitation",)
 
     def weights(self, obs: Observation, info: Info) -> FloatArray:
         """Return the occupancy of the current policy."""

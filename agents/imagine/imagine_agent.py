@@ -1,6 +1,7 @@
 """imagine: labels what is worth most under reward functions that the data and the labels so far make plausible."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +69,12 @@ class Imagine(RankingAgent):
 
     name = "imagine"
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+
+    @property
+    def features(self) -> Sequence[str]:  # type: ignore[override]  # a portfolio needs more
+        """Features that it needs to observe."""
+        advisers = [make(name) for name in ADVISERS] if self.portfolio else []
+        return tuple(dict.fromkeys(["labelled", *(name for adviser in advisers for name in adviser.features)]))
 
     def __post_init__(self) -> None:
         """Reject invalid options."""

@@ -1,13 +1,14 @@
 """The input of learned selectors during an episode: one row of features per state."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from agents.base import Info, Observation, RankingAgent, only_open
 from agents.errors import NotTrainedError
-from agents.learned.state_features import NAMES, Structure, state_features, structure_of
+from agents.learned.state_features import NAMES, OBSERVED, Structure, state_features, structure_of
 from selectenv.checks import check_instance
 from selectenv.typing import Float32Array, FloatArray
 from selectenv.view import SelectionView
@@ -51,6 +52,12 @@ class SelectorAgent(RankingAgent):
     _without: tuple[str, ...] = ()
     _names: tuple[str, ...] = NAMES
     _context: FeatureContext | None = None
+
+    @property
+    def features(self) -> Sequence[str]:  # type: ignore[override]  # a file may say which
+        """Features that it needs to observe."""
+        rewards = {"reward": "reward", "reward_scale": "reward scale"}
+        return (*OBSERVED, *(name for name, column in rewards.items() if column in self._names))
 
     @abstractmethod
     def score_features(self, features: Float32Array) -> Float32Array:

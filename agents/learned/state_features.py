@@ -41,6 +41,8 @@ NAMES = (
 """Names of the default features of a state, in order; the last five describe the whole episode."""
 ALL_NAMES = (*NAMES, "reward", "reward scale")
 """Names of all features that a selector can use; it stores those it was trained with."""
+OBSERVED = ("labelled", "on_policy_visitation", "value", "predecessors", "termination", "budget")
+"""The parts of an observation that the default features come from."""
 LARGE = 64
 """Larger worlds are encoded as having this many states, the largest number in training: networks do not extrapolate."""
 TERMINATION_FEATURES = ("termination", "nearness to termination", "out-degree")

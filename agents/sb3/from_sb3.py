@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from agents.base import Agent, Info, Observation, Taxonomy, only_open, open_mask, top_k
 from agents.loaded_agent import LoadedAgent
@@ -18,8 +19,9 @@ from agents.sb3.sb3_agents import CARD
 from selectenv.checks import check_callable, check_instance, shown
 from selectenv.errors import MissingExtraError, ObservationError, OptionTypeError, UnknownCostWarning
 from selectenv.evaluation.evaluator import Calls
-from selectenv.typing import FloatArray, IntArray
+from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
+from selectenv.wrappers.flat_observation import flattened
 
 Observe = Callable[[Observation, Info], Any]
 """Observation and info of the environment -> what the model was trained to see."""
@@ -87,7 +89,7 @@ class Sb3Strategy(Agent):
                 f"{self.name} was trained to choose among {self._scores.n_states} states, and here are {len(mask)}: "
                 "play it in the world that it was trained in"
             )
-        seen = matching(self._space, obs) if self._observe is None else self._observe(obs, info)
+        seen = matching(self._space, obs, mask) if self._observe is None else self._observe(obs, info)
         _check_shape(self._space, seen)
         if self._normalise is not None:
             seen = self._normalise(seen)
@@ -107,9 +109,10 @@ def from_sb3(
             file are read, never pickled objects. A file with a policy class of another package has to be loaded by
             someone who trusts it: ``from_sb3(PPO.load(path))``.
         observe: function of an observation and an info of the environment that returns what the model was trained to
-            see. By default the entries of the observation that the model knows or, for a model with a flat vector, all
-            entries in the order of `gymnasium.wrappers.FlattenObservation`. Observations are normalised if the model
-            holds a `VecNormalize`, which files do not contain.
+            see. By default the entries of the observation that the model knows or, for a model with a flat vector,
+            those of `selectenv.wrappers.FlatObservation` or `gymnasium.wrappers.FlattenObservation`, whichever has the
+            length of the vector; observations that are flat already are shown as they are. They are normalised if the
+            model holds a `VecNormalize`, which files do not contain.
         name: name of the strategy; defaults to the name of the algorithm, or of the file.
 
     Raises:
@@ -153,12 +156,19 @@ def from_sb3(
     return strategy
 
 
-def matching(space: gym.Space[Any], obs: Observation) -> Any:
+def matching(space: gym.Space[Any], obs: Observation | NDArray[Any], mask: BoolArray) -> Any:
     """Return the part of an observation that a model with this observation space sees.
+
+    Args:
+        space: what the model sees.
+        obs: the observation.
+        mask: [n] which states can still be labelled.
 
     Raises:
         ObservationError: the model sees something else.
     """
+    if isinstance(obs, np.ndarray):  # a wrapper has flattened it already
+        return obs
     if not isinstance(obs, Mapping):
         raise ObservationError(f"an observation is a dict of arrays, as env.reset returns it, not {shown(obs)}")
     if isinstance(space, gym.spaces.Dict):
@@ -170,11 +180,13 @@ def matching(space: gym.Space[Any], obs: Observation) -> Any:
             )
         return {name: obs[name] for name in space.spaces}
     size = sum(np.size(values) for values in obs.values())
-    if isinstance(space, gym.spaces.Box) and space.shape == (size,):
+    if space.shape == (size,):
         return np.concatenate([np.ravel(obs[name]) for name in sorted(obs)]).astype(np.float32)
+    if space.shape == (size + len(mask),):
+        return flattened(obs, mask)
     raise ObservationError(
-        f"the model sees {space}, which is neither the observation nor a flat vector of its {size} numbers; "
-        f"{GIVE_OBSERVE}"
+        f"the model sees {space}, which is neither the observation nor a flat vector of its {size} numbers, with or "
+        f"without the {len(mask)} of the action mask; it may have been trained with other `features`: {GIVE_OBSERVE}"
     )
 
 

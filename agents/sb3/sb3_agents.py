@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 
-from agents.base import Taxonomy
+from agents.base import Taxonomy, check_features
 from agents.errors import NotTrainedError, SavedAgentError
 from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import ALL_NAMES, NAMES
@@ -31,6 +31,7 @@ from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
 from selectenv.evaluation.evaluator import Calls
 from selectenv.io.atomic import whole_file
 from selectenv.io.event_log import log_directory
+from selectenv.options import FEATURES
 from selectenv.streams import generator
 from selectenv.typing import Float32Array
 from selectenv.view import SelectionView
@@ -113,6 +114,7 @@ class Sb3Agent(SelectorAgent):
 
         Raises:
             OptionError: ``env`` is not a reward-selection environment, or ``steps`` is not positive.
+            MissingFeatureError: ``env`` leaves out features that the network needs.
             EnvironmentCopyError: a wrapper of ``env`` did not record its arguments, so that it cannot be copied.
             MissingExtraError: Stable-Baselines3 is not installed.
         """
@@ -129,11 +131,14 @@ class Sb3Agent(SelectorAgent):
             from agents.sb3.vec_selection import VecSelection, vector_of
 
             vector = vector_of(env, self.n_envs)  # type: ignore[arg-type]  # a single environment
+            check_features(self.name, self.features, vector.options.features or FEATURES)
             views = VecSelection(FeatureVector(vector, without=self.without, scales=scales))
             self._train_in(_monitored(views), lambda: vector.calls, *run)
             return
         played, made = environments(env, self.n_envs)
         try:
+            for one in played:
+                check_features(self.name, self.features, selection_env(one).options.features or FEATURES)
             wrapped = [FeatureWrapper(one, without=self.without, scales=scales) for one in played]
             self._train_in(_vectorised(wrapped), lambda: [selection_env(one).calls for one in played], *run)
         finally:

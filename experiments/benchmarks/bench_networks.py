@@ -17,8 +17,8 @@ from selectenv.domains.minatar.games import GAMES
 from selectenv.errors import MissingExtraError
 from selectenv.factory import make_problem
 from selectenv.kernels.network.cnn import FILTERS, HIDDEN, SIDE
-from selectenv.kernels.network.patches import find_patches
 from selectenv.kernels.network.updates import Transitions
+from selectenv.learners.architectures import architecture_of
 from selectenv.learners.training_run import IqlRun, Settings
 from selectenv.streams import generator
 from selectenv.typing import IntArray
@@ -28,6 +28,7 @@ try:
     import torch
     from torch.nn import functional
 
+    from experiments.training.example_dqn import DqnRun, DqnSettings
     from experiments.training.small_cnn import SmallCnn, to_tensor
 except ImportError as error:
     raise MissingExtraError(
@@ -35,28 +36,35 @@ except ImportError as error:
     ) from error
 
 UPDATES, FIRST_UPDATES = 200, 1_000
+FRAMES, FIRST_FRAMES = 2_000, 8_000
 GAMMA = 0.99
+LIMITS = {"Breakout": (2.5, 3_000), "Freeway": (15.0, 1_500), "Seaquest": (7.0, 1_500), "Asterix": (5.0, 1_500)}
+"""Most milliseconds of an update, and fewest frames per second of the training of experts, that we accept."""
 
 
 def bench_networks() -> None:
-    """Print the time of one update in each game, and of one training run at both scales."""
+    """Print the time of one update in each game, of one training run at both scales, and of the training of experts."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    rows, hours = [], []
+    rows, hours, experts = [], [], []
     try:
         for game in GAMES:
             data = make_problem(game, learner="iql").dataset
             ours, naive, products = 1e3 * own_seconds(data), 1e3 * naive_seconds(data), 1e3 * product_seconds(data)
-            times = (f"{ours:.1f}", f"{naive:.1f}", f"{naive / ours:.1f}")
+            most, fewest = LIMITS[game]
+            times = (f"{ours:.1f}", f"{most:g}", f"{naive:.1f}", f"{naive / ours:.1f}")
             rows.append((game, *times, f"{products:.1f}", f"{ours / products:.2f}"))
+            experts.append((game, f"{frames_per_second(game):,.0f}", f"{fewest:,}"))
             learning = WORLDS[game].defaults.learning
             hours.append((game, *_run_time(learning.fast.updates, ours), *_run_time(learning.paper.updates, ours)))
     finally:
         torch.set_num_threads(threads)
     print(f"\nOne update of implicit Q-learning, {Settings().batch} transitions, one thread (ms)\n")
-    print(table(("game", "here", "PyTorch", "times faster", "bare products", "of the products"), rows))
+    print(table(("game", "here", "limit", "PyTorch", "times faster", "bare products", "of the products"), rows))
     print("\nOne training run\n")
     print(table(("game", "fast updates", "takes", "paper updates", "takes"), hours))
+    print("\nTraining of experts by the example DQN, one thread\n")
+    print(table(("game", "frames per second", "limit"), experts))
 
 
 def _best_of(times: int, work: Callable[[], object]) -> float:
@@ -67,13 +75,22 @@ def _run_time(updates: int, milliseconds: float) -> tuple[str, str]:
     return f"{updates:,}", f"{updates * milliseconds / 60_000:.1f} min"
 
 
+def frames_per_second(game: str) -> float:
+    """Return the frames per second of the example DQN, one update per frame, after its first random frames."""
+    run = DqnRun(game, 0, DqnSettings())
+
+    def play(frames: int) -> None:
+        for _ in range(frames):
+            run.advance()
+
+    play(FIRST_FRAMES)
+    return FRAMES / _best_of(3, lambda: play(FRAMES))
+
+
 def own_seconds(data: OfflineDataset) -> float:
     """Return the seconds of one update of our compiled loop, after the first ones: active units become fewer."""
     assert data.images is not None
-    patches = find_patches(data.images.words, data.images.shape, data.visits)
-    run = IqlRun(
-        ordinary(data), patches, data.images.shape[2], data.n_actions, GAMMA, Settings(), generator(0, "bench")
-    )
+    run = IqlRun(ordinary(data), architecture_of(data), data.n_actions, GAMMA, Settings(), generator(0, "bench"))
     chosen = np.random.default_rng(0).integers(len(data), size=(FIRST_UPDATES + UPDATES, Settings().batch))
     run.advance(chosen[:FIRST_UPDATES], 0)
     return _best_of(5, lambda: run.advance(chosen[FIRST_UPDATES:], FIRST_UPDATES)) / UPDATES

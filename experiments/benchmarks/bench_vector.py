@@ -1,4 +1,4 @@
-"""Benchmark of the vector environment: steps per second beside label sets per second, and what limits them."""
+"""Benchmark of the environments: steps per second of many at once and of one, and what limits them."""
 
 import time
 from typing import Any
@@ -10,52 +10,71 @@ import selectenv
 from experiments.benchmarks.timing import best_of
 from experiments.cli.tables import table
 from selectenv.kernels.threads import thread_count
+from selectenv.options import FEATURES
 from selectenv.typing import IntArray
 from selectenv.vector_env import RewardSelectionVectorEnv
 
 NUM_ENVS, BUDGET = 256, 5
 LEAST = 25
 """Per cent of the rate of label sets that the steps of the vector environment must reach."""
-EPISODES, ROUNDS = 10, 5
+EPISODES, ROUNDS = 10, 20
+EARLIER = {
+    "Graph": 24_000,
+    "Tree": 19_200,
+    "TwoRooms": 8_790,
+    "TwoRoomsTrap": 7_870,
+    "FrozenLake": 11_300,
+    "CliffWalk": 8_950,
+}
+"""Steps per second of one environment before its steps were compiled, measured beside the present ones."""
+LEAST_TIMES = 2
 
 
 def bench_vector(speeds: dict[str, float]) -> None:
-    """Print steps per second in every tabular world.
+    """Print steps per second of many environments at once, and of one, in every tabular world.
 
     Args:
-        speeds: Label sets per second by world, from `bench_label_sets`.
+        speeds: label sets per second by world, from `bench_label_sets`.
     """
-    rows = []
+    rows, single_rows = [], []
     for name, sets in speeds.items():
-        envs = gym.make_vec(selectenv.env_id(name), NUM_ENVS, "vector_entry_point", budget=BUDGET).unwrapped
-        assert isinstance(envs, RewardSelectionVectorEnv)
-        actions = _episodes(envs.single_action_space.n, NUM_ENVS)  # type: ignore[attr-defined]  # Discrete
-        envs.reset(seed=0)
-        seconds, passed = min(_play(envs, actions) for _ in range(1 + ROUNDS))
-        steps, calls = EPISODES * BUDGET * NUM_ENVS, EPISODES * (BUDGET + 1)
-        single = _single_rate(name)
+        seconds, passed = _seconds(name, FEATURES)
+        _, without = _seconds(name, [feature for feature in FEATURES if feature != "on_policy_visitation"])
+        parts = without, passed - without, seconds - passed
         rows.append(
             (
                 name,
-                f"{steps / seconds:,.0f}",
-                f"{100 * steps / seconds / sets:.0f} %",
+                f"{sets:,.0f}",
+                f"{NUM_ENVS / seconds:,.0f}",
+                f"{100 * NUM_ENVS / seconds / sets:.0f} %",
                 f"{LEAST} %",
-                f"{1e6 * seconds / calls:.0f}",
-                f"{1e6 * passed / calls:.0f}",
-                f"{1e6 * (seconds - passed) / calls:.0f}",
+                f"{1e6 * seconds:.0f}",
+                *(f"{100 * part / seconds:.0f} %" for part in parts),
+            )
+        )
+        single = _single_rate(name)
+        single_rows.append(
+            (
+                name,
                 f"{single:,.0f}",
-                f"{steps / seconds / single:.0f}",
+                f"{EARLIER[name]:,}",
+                f"{single / EARLIER[name]:.1f}",
+                LEAST_TIMES,
+                f"{NUM_ENVS / seconds / single:.0f}",
             )
         )
     threads = thread_count()
     print(f"\nSteps per second of {NUM_ENVS} environments at once, {BUDGET} labels, all features, {threads} threads\n")
-    header = ("world", "steps/s", "of sets/s", "at least", "step us", "pass us", "rest us", "single steps/s", "times")
+    header = ("world", "sets/s", "steps/s", "share", "at least", "us", "learning", "occupancy", "Python")
     print(table(header, rows))
     print(
-        "\nof sets/s: beside the rate of performance_many in this run. A step takes a compiled pass over all"
-        "\nenvironments, and the rest in Python: checks, copies and infos. single: one environment, unwrapped; times:"
-        "\nthe ratio of both."
+        "\nshare: steps beside the label sets of performance_many in this run. us: one step of all environments."
+        "\nLearning, with returns and labels, and the occupancy of the policies are one compiled pass; Python is the"
+        "\nrest: checks, copies and infos."
     )
+    print("\nSteps per second of one environment, unwrapped, one thread\n")
+    print(table(("world", "steps/s", "earlier", "times", "at least", "many at once, times"), single_rows))
+    print("\nearlier: before steps were compiled, on the machine of docs/speed.md.")
 
 
 def _episodes(n: int, count: int) -> list[IntArray]:
@@ -63,6 +82,17 @@ def _episodes(n: int, count: int) -> list[IntArray]:
     rng = np.random.default_rng(0)
     many = rng.permuted(np.tile(np.arange(n), (EPISODES, count, 1)), axis=2)[:, :, : BUDGET + 1]
     return [np.ascontiguousarray(step) for episode in many for step in episode.T]
+
+
+def _seconds(name: str, features: Any) -> tuple[float, float]:
+    """Return the seconds of one step of all environments, resets included, and of its compiled pass."""
+    options = {"budget": BUDGET, "features": features}
+    envs = gym.make_vec(selectenv.env_id(name), NUM_ENVS, "vector_entry_point", **options).unwrapped
+    assert isinstance(envs, RewardSelectionVectorEnv)
+    actions = _episodes(envs.single_action_space.n, NUM_ENVS)  # type: ignore[attr-defined]  # Discrete
+    envs.reset(seed=0)
+    seconds, passed = min(_play(envs, actions) for _ in range(1 + ROUNDS))
+    return seconds / (EPISODES * BUDGET), passed / (EPISODES * BUDGET)
 
 
 def _play(envs: RewardSelectionVectorEnv, actions: list[IntArray]) -> tuple[float, float]:

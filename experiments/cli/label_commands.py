@@ -1,18 +1,19 @@
-"""The commands of labelling sessions: `selectenv label start`, `ask`, `serve`, `status`, `export` and `import`."""
+"""The commands of labelling sessions: `selectenv label start`, `ask`, `serve`, `status` and so on."""
 
 import argparse
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import selectenv
 from experiments.cli import serve_command
 from experiments.cli.commands import AddCommand, RunCommand, epilog
+from experiments.cli.session_options import add_annotator, add_session, open_session, range_text, say_range
 from experiments.cli.tables import table
 from experiments.labelling import label_studio
 from experiments.labelling.label_imports import import_labels
 from experiments.labelling.label_tables import TABLES, questions_csv
+from experiments.labelling.page_views import range_of
 from experiments.labelling.terminal_queries import ask_in_terminal
 from selectenv import LabellingSession, OfflineDataset
 from selectenv.datasets import load
@@ -27,6 +28,8 @@ BATCH = 10
 """Default number of questions in an export."""
 OFFLINE = "export"
 """Name to which exported questions are leased."""
+READING = ("state", "action", "episode", "time", "next_state", "terminated", "truncated", "missing", "vectors")
+"""Options of `start` that `from_csv` and `from_parquet` take as they are."""
 
 
 def add_to(add: AddCommand) -> None:
@@ -59,9 +62,18 @@ def add_to(add: AddCommand) -> None:
         return parser
 
     _add_start(action)
-    parser = action("ask", _ask, "ask in the terminal", {"label ask labels.sqlite": "answer until you type q"})
-    _add_file(parser)
-    _add_annotator(parser)
+    parser = action(
+        "ask",
+        _ask,
+        "ask in the terminal",
+        {
+            "label ask labels.sqlite": "answer until you type q",
+            "label ask labels.sqlite --undo": "take the last answer back first",
+        },
+    )
+    add_session(parser)
+    add_annotator(parser)
+    parser.add_argument("--undo", action="store_true", help="take the last answer back and ask again")
     parser = action(
         "serve",
         serve_command.run,
@@ -72,13 +84,24 @@ def add_to(add: AddCommand) -> None:
             "label serve labels.sqlite --choices -1 0 1": "the answers of the number keys",
         },
     )
-    _add_file(parser)
-    _add_annotator(parser)
+    add_session(parser)
+    add_annotator(parser)
     serve_command.add_options(parser)
     parser = action(
         "status", _status, "show the progress of a session", {"label status labels.sqlite": "print a table"}
     )
-    _add_file(parser)
+    add_session(parser)
+    parser = action(
+        "release",
+        _release,
+        "take back questions that are handed out and not answered",
+        {
+            "label release labels.sqlite": "ask them elsewhere",
+            "label release labels.sqlite --annotator label-studio": "only those that were exported to Label Studio",
+        },
+    )
+    add_session(parser)
+    parser.add_argument("--annotator", help="only the questions of this person (default: of everybody)")
     _add_export(action)
     parser = action(
         "import",
@@ -89,21 +112,13 @@ def add_to(add: AddCommand) -> None:
             "label import labels.sqlite annotations.json": "annotations that Label Studio exported as JSON",
         },
     )
-    _add_file(parser)
+    add_session(parser)
     parser.add_argument("labels", type=Path, help="CSV file, or JSON file of Label Studio")
-    _add_annotator(parser)
+    add_annotator(parser)
 
 
 def _no_action(options: argparse.Namespace) -> None:
     """Never called: argparse requires an action."""
-
-
-def _add_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="file of the session")
-
-
-def _add_annotator(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--annotator", default="", help="name that is stored with the answers (default: none)")
 
 
 def _add_start(action: AddCommand) -> None:
@@ -115,12 +130,16 @@ def _add_start(action: AddCommand) -> None:
             "label start log.csv --session labels.sqlite --state place load --action move --episode trip --budget 30": (
                 "states are made of two columns"
             ),
-            "label start log.parquet --session labels.sqlite --state charge --action move --budget 9 --bins charge=5": (
-                "a column of numbers, cut into five intervals"
-            ),
+            "label start log.parquet --session labels.sqlite --state charge --bins charge=5 --action move"
+            " --episode trip --budget 9": "a column of numbers, cut into five intervals",
+            "label start log.csv --session labels.sqlite --state x v --action move --episode trip --budget 9"
+            " --vectors --groups 50": "vectors of two numbers in 50 groups",
         },
     )
     parser.add_argument("log", type=Path, help="CSV or Parquet file with one row per step, or a dataset file (.npz)")
+    parser.add_argument(
+        "--delimiter", default=",", help="character between two fields of a CSV file (default: a comma)"
+    )
     parser.add_argument("--session", type=Path, required=True, help="file of the session to create")
     parser.add_argument("--state", nargs="+", metavar="COLUMN", help="columns that make up the state")
     parser.add_argument("--action", metavar="COLUMN", help="column of the action")
@@ -130,9 +149,20 @@ def _add_start(action: AddCommand) -> None:
     parser.add_argument("--terminated", metavar="COLUMN", help="column that says whether the episode terminated")
     parser.add_argument("--truncated", metavar="COLUMN", help="column that says whether the recording stopped")
     parser.add_argument(
-        "--bins", nargs="+", default=[], metavar="COLUMN=COUNT", help="cut continuous columns into intervals"
+        "--bins",
+        nargs="+",
+        default=[],
+        metavar="COLUMN=BINS",
+        help="cut continuous columns into a number of intervals (charge=5), or at edges (charge=0.25,0.5)",
     )
-    parser.add_argument("--budget", type=int, required=True, help="number of labels")
+    parser.add_argument("--vectors", action="store_true", help="the columns of the state are numbers of a vector")
+    parser.add_argument(
+        "--groups", metavar="COUNT", help='what a label covers: so many clusters of the vectors, or "episode"'
+    )
+    parser.add_argument(
+        "--missing", metavar="TEXT", help="text in place of missing entries of the state, such as unknown"
+    )
+    parser.add_argument("--budget", type=_budget, required=True, help="number of labels, or share of the states (0.3)")
     parser.add_argument(
         "--strategy", default="terminal-guided", help="strategy that chooses the states (default: terminal-guided)"
     )
@@ -161,7 +191,7 @@ def _add_export(action: AddCommand) -> None:
             "label export labels.sqlite --label-studio 20": "tasks for Label Studio",
         },
     )
-    _add_file(parser)
+    add_session(parser)
     parser.add_argument("--out", type=Path, default=Path("out"), help="directory of the files (default: out)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -181,14 +211,14 @@ def _add_export(action: AddCommand) -> None:
         help=f"write the next questions as a CSV file to fill in (default: {BATCH})",
     )
     what.add_argument(
-        "--rewards", nargs=2, type=float, metavar=("LOW", "HIGH"), help="range of the rewards, for bounds"
+        "--rewards", nargs=2, type=float, metavar=("LOW", "HIGH"), help="store the range of the rewards, for bounds"
     )
 
 
 def _start(options: argparse.Namespace) -> None:
     existed = options.session.exists()
     session = LabellingSession(
-        _dataset(options),
+        _grouped(_dataset(options), options.groups),
         options.strategy,
         options.budget,
         options.session,
@@ -197,13 +227,21 @@ def _start(options: argparse.Namespace) -> None:
         learner=options.learner,
         gamma=options.gamma,
         unseen=options.unseen,
+        reward_range=options.rewards,
     )
     with session:
-        if options.rewards:
-            session.bounds(*options.rewards)
         what = "is this session already" if existed else "is ready"
         print(f"{options.session} {what}: {session.budget} labels, chosen by {options.strategy}")
+        if options.rewards:
+            say_range(session, options.session)
         _say_next(session, options.session)
+
+
+def _grouped(dataset: OfflineDataset, groups: str | None) -> OfflineDataset:
+    """Return a dataset over groups of its states, if that is wanted."""
+    if groups is None:
+        return dataset
+    return selectenv.group_states(dataset, int(groups) if groups.isdecimal() else groups)
 
 
 def _dataset(options: argparse.Namespace) -> OfflineDataset:
@@ -213,40 +251,40 @@ def _dataset(options: argparse.Namespace) -> OfflineDataset:
     missing = [name for name in ("state", "action") if not getattr(options, name)]
     if missing:
         raise OptionError(f"a log needs --{' and --'.join(missing)}: the names of its columns")
-    read: Callable[..., OfflineDataset] = (
-        selectenv.from_parquet if options.log.suffix in (".parquet", ".pq") else selectenv.from_csv
-    )
-    return read(
-        options.log,
-        state=options.state[0] if len(options.state) == 1 else options.state,
-        action=options.action,
-        episode=options.episode,
-        time=options.time,
-        next_state=options.next_state
-        if options.next_state is None or len(options.next_state) > 1
-        else options.next_state[0],
-        terminated=options.terminated,
-        truncated=options.truncated,
-        bins=dict(map(_bins, options.bins)) or None,
-    )
+    roles = {name: getattr(options, name) for name in READING} | {"bins": dict(map(_bins, options.bins))}
+    if options.log.suffix in (".parquet", ".pq"):
+        return selectenv.from_parquet(options.log, **roles)
+    return selectenv.from_csv(options.log, **roles, delimiter=options.delimiter)
 
 
-def _bins(text: str) -> tuple[str, int]:
-    column, _, count = text.rpartition("=")
-    if not column or not count.isdecimal():
-        raise OptionError(f"--bins takes entries such as charge=5, a column and a number of intervals, not {text!r}")
-    return column, int(count)
+def _budget(text: str) -> int | float:
+    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+
+
+def _bins(text: str) -> tuple[str, int | list[float]]:
+    """Return a column and its number of intervals, or the edges between them."""
+    column, _, bins = text.rpartition("=")
+    try:
+        found = int(bins) if bins.isdecimal() else [float(edge) for edge in bins.split(",")]
+    except ValueError:
+        column = ""
+    if not column:
+        raise OptionError(f"--bins takes entries such as charge=5 (intervals) or charge=0.25,0.5 (edges), not {text!r}")
+    return column, found
 
 
 def _ask(options: argparse.Namespace) -> None:
-    with LabellingSession.open(options.file) as session:
+    with open_session(options) as session:
+        if options.undo:
+            undone = session.undo(annotator=options.annotator)
+            print("there is no answer to take back" if undone is None else f"the answer about {undone} is taken back")
         told = ask_in_terminal(session, options.annotator)
         print(f"\n{told} answer{'s' * (told != 1)} stored in {options.file}")
         _say_next(session, options.file)
 
 
 def _status(options: argparse.Namespace) -> None:
-    with LabellingSession.open(options.file) as session:
+    with open_session(options) as session:
         status = session.status()
         rows: list[tuple[str, Any]] = [
             ("data", session.settings.data),
@@ -260,6 +298,7 @@ def _status(options: argparse.Namespace) -> None:
             rows.append(("handed out", f"{lease.id} to {lease.annotator or 'unnamed'} until {until}"))
         if bounds := _bounds(session):
             rows += [
+                ("range of the rewards", range_text(session)),
                 ("value of the policy", f"{bounds.least:.4g} to {bounds.most:.4g}"),
                 ("value of any policy", f"at most {bounds.upper:.4g}"),
             ]
@@ -269,11 +308,11 @@ def _status(options: argparse.Namespace) -> None:
 
 def _export(options: argparse.Namespace) -> None:
     out: Path = options.out
-    with LabellingSession.open(options.file) as session:
+    with open_session(options) as session:
         if options.label_studio is not None:
             queries = _batch(session, options.label_studio, label_studio.ANNOTATOR)
-            _write(out / "tasks.json", label_studio.tasks(queries, session.budget))
-            _write(out / "label-config.xml", label_studio.configuration(_limits(session)))
+            _write(out / "tasks.json", label_studio.tasks(session, queries))
+            _write(out / "label-config.xml", label_studio.configuration(range_of(session)))
             print(
                 f"next: make a Label Studio project with the labelling interface of {out / 'label-config.xml'}, import "
                 f"{out / 'tasks.json'} there, and read what it exports as JSON with `selectenv label import "
@@ -288,7 +327,8 @@ def _export(options: argparse.Namespace) -> None:
             )
         else:
             if options.rewards:
-                session.bounds(*options.rewards)
+                session.set_reward_range(*options.rewards)
+                say_range(session, options.file)
             for name, text in TABLES.items():
                 if name == "curve.csv" and _bounds(session) is None:
                     print("no curve.csv: bounds need a range that holds all rewards; repeat with --rewards LOW HIGH")
@@ -312,11 +352,25 @@ def _batch(session: LabellingSession, count: int, annotator: str) -> list[Query]
 
 
 def _import(options: argparse.Namespace) -> None:
-    with LabellingSession.open(options.file) as session:
+    with open_session(options) as session:
         result = import_labels(session, options.labels, options.annotator)
         print(f"{options.labels}: {result.told} new answers, {result.known} that were known, {result.skipped} skipped")
+        if result.differing:
+            print(
+                f"{result.differing} of those that were known differ from the file and stay as they are; the page can "
+                f"change them: `selectenv label serve {options.file}`"
+            )
         if result.unasked:
             print(f"{result.unasked} states have not been asked about: import the file again later to use them")
+        _say_next(session, options.file)
+
+
+def _release(options: argparse.Namespace) -> None:
+    with open_session(options) as session:
+        found = [one for one in session.handed_out() if options.annotator in (None, one.annotator)]
+        for one in found:
+            session.release(one.id, annotator=one.annotator)
+        print(f"{len(found)} questions taken back")
         _say_next(session, options.file)
 
 
@@ -326,33 +380,39 @@ def _write(path: Path, text: str) -> None:
     print(f"written: {path}")
 
 
-def _limits(session: LabellingSession) -> tuple[float, float] | None:
-    """Return the smallest and the largest reward that any state can have, if the range is known."""
-    ends = session.reward_range
-    return None if ends is None else (min(ends[0]), max(ends[1]))
+def _bounds(session: LabellingSession, *, explain: bool = False) -> ValueBounds | None:
+    """Return the bounds; None without a range of the rewards, or if an answer lies outside it.
 
-
-def _bounds(session: LabellingSession) -> ValueBounds | None:
-    """Return the bounds; None without a range of the rewards, or if an answer lies outside it, which is printed."""
+    Args:
+        session: the session.
+        explain: whether to print which answer lies outside the range.
+    """
     if session.reward_range is None:
         return None
     try:
         return session.bounds()
     except OptionError as error:
-        print(f"there is no bound: {error}; give another range with `label export --rewards LOW HIGH`")
+        if explain:
+            print(f"there is no bound: {error}; `selectenv label export {session.path} --rewards LOW HIGH` changes it")
         return None
 
 
 def _say_next(session: LabellingSession, file: Path) -> None:
     """Print the progress of the session and what to do next."""
     status = session.status()
-    if bounds := _bounds(session):
+    if bounds := _bounds(session, explain=True):
         regret = f"{bounds.regret:.4g}"
         print(f"in the model of the data, the policy so far earns at most {regret} less than the best one")
     if status.done:
-        print(f"the budget is spent; next: `selectenv label export {file}` writes labels and policy")
+        print(
+            f"the budget is spent; next: `selectenv label export {file}` writes labels and policy, "
+            f"`selectenv label ask {file} --undo` takes the last answer back"
+        )
     elif status.asked == status.budget and status.handed_out == status.left:
-        print(f"the last questions are handed out; next: `selectenv label status {file}` shows to whom")
+        print(
+            f"the last questions are handed out; next: `selectenv label status {file}` shows to whom, "
+            f"`selectenv label release {file}` takes them back"
+        )
     else:
         print(
             f"{status.answered} of {status.budget} labels; next: `selectenv label ask {file}` asks for more, "

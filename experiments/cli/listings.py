@@ -10,7 +10,7 @@ from experiments.cli.tables import WIDTH, table
 from experiments.studies import find_studies
 from selectenv.errors import ExtensionError
 from selectenv.learners import LEARNERS
-from selectenv.worlds import GAMES, RANDOM, WORLDS
+from selectenv.worlds import CONTROL, GAMES, RANDOM, WORLDS
 
 BUILT_IN = {
     "uds": "Q-learning on a table; the rewards of unlabelled states are imputed (UDS).",
@@ -100,6 +100,8 @@ def _world_summary(name: str, make: Callable[..., Any]) -> str:
     """Return the summary of a world from its module ("Name: ...") or from the function that makes it."""
     if name in GAMES:
         return f"The MinAtar game {name}."
+    if name in CONTROL:
+        return f"Gymnasium's {name}, with groups of vectors as what is labelled."
     title, _, text = _summary(inspect.getmodule(make)).partition(": ")
     if title == name:
         return text[:1].upper() + text[1:]

@@ -3,6 +3,7 @@
 import argparse
 import math
 
+from experiments.cli.session_options import open_session
 from experiments.engine.stopping import orderly_termination
 from experiments.labelling.page_server import HOST, serve
 from selectenv.checks import check_int
@@ -36,9 +37,9 @@ def run(options: argparse.Namespace) -> None:
         raise OptionError(f"--choices takes up to {MOST_CHOICES} numbers, one per number key")
     if not all(map(math.isfinite, options.choices or ())):
         raise OptionError("--choices takes finite numbers")
-    with orderly_termination():
+    with orderly_termination(), open_session(options) as session:
         serve(
-            options.file,
+            session,
             options.host,
             options.port,
             browser=not options.no_browser,

@@ -18,6 +18,7 @@ from experiments.cli.commands import OWN_STRATEGY, OWN_STUDY, OWN_WORLD, AddComm
 from experiments.cli.listings import LISTINGS
 from experiments.cli.narration import narration
 from experiments.cli.tables import WIDTH, table
+from experiments.engine.archive import add_archive, write_archive
 from experiments.engine.cell import Cell
 from experiments.engine.own_cells import chosen_cells
 from experiments.engine.repair import repair
@@ -96,6 +97,23 @@ def add_to(add: AddCommand) -> None:
         },
     )
     command.add_argument("path", type=Path, help="a results file, or the journal of a tuning run")
+    command = add(
+        "archive",
+        _archive,
+        "write results to a small file that another machine can take up, or take up such a file",
+        {
+            "archive out/networks.jsonl.xz --study minatar-networks": "write the training runs of networks",
+            "archive docs/networks.jsonl.xz --read": "add the committed training runs to out/results.sqlite",
+        },
+    )
+    command.add_argument("path", type=Path, help="the archive; results that it already holds stay in it")
+    command.add_argument("--read", action="store_true", help="add the results of the archive to the results file")
+    command.add_argument(
+        "--study",
+        action="append",
+        help="only results of this study, or of the pool of cells minatar-networks (can be repeated; default: all)",
+    )
+    _add_results_option(command)
 
 
 def _add_cell_options(command: argparse.ArgumentParser, study_help: str) -> None:
@@ -218,6 +236,16 @@ def _report(options: argparse.Namespace) -> None:
 
 def _repair(options: argparse.Namespace) -> None:
     print(repair(options.path))
+
+
+def _archive(options: argparse.Namespace) -> None:
+    with ResultsStore(options.results) as store:
+        if options.read:
+            if options.study:
+                raise OptionError("--study chooses what is written; an archive is always read as a whole")
+            print(f"{options.results}: {add_archive(store, options.path)} results added from {options.path}")
+        else:
+            print(f"{options.path}: {write_archive(store, options.path, options.study)} results")
 
 
 def comparison_table(rows: list[Row]) -> str:

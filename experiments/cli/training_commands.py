@@ -10,6 +10,7 @@ from experiments.training.tune_guided import tune
 from selectenv.checks import check_int, check_name
 from selectenv.domains.minatar.games import GAMES
 from selectenv.errors import OptionError
+from selectenv.worlds import CONTROL
 
 RECIPES = ("example-dqn", "tabular")
 
@@ -26,22 +27,26 @@ def _add_train_expert(add: AddCommand) -> None:
     command = add(
         "train-expert",
         _train_expert,
-        "train the expert of a MinAtar game; repeat the command to resume",
+        "train the expert of a MinAtar game (repeat the command to resume) or of a control world",
         {
             "train-expert Breakout": "train MinAtar's example DQN for 5,000,000 frames, as the shipped experts were",
             "train-expert Breakout --seed 1 --steps 1000000": "choose the seed and the number of frames",
             "train-expert Breakout --recipe tabular": "solve a table of the visited states exactly",
+            "train-expert CartPole": "train the expert of a control world with Stable-Baselines3, in a few minutes",
         },
     )
-    command.add_argument("game", help=", ".join(GAMES))
+    command.add_argument("game", help=", ".join((*GAMES, *CONTROL)))
     command.add_argument(
         "--recipe",
         choices=RECIPES,
         default=RECIPES[0],
-        help="example-dqn: the published one, a network (20 to 60 minutes); tabular: a table (Breakout, a minute)",
+        help="games: example-dqn, the published network (20 to 60 minutes), or tabular, a table (Breakout, a minute)",
     )
     command.add_argument(
-        "--steps", type=int, help="training steps in total (default: 5,000,000; with the recipe tabular 2,000,000)"
+        "--steps",
+        type=int,
+        help="training steps in total (default: games 5,000,000, or 2,000,000 with the recipe tabular; control worlds "
+        "150,000 to 800,000)",
     )
     command.add_argument("--seed", type=int, default=0, help="seed of the training run (default: 0)")
     command.add_argument(
@@ -113,9 +118,17 @@ def _add_tune_selector(add: AddCommand) -> None:
 
 
 def _train_expert(options: argparse.Namespace) -> None:
-    game, seed = check_name("game", options.game, GAMES), check_int("--seed", options.seed, 0)
+    game, seed = check_name("world", options.game, (*GAMES, *CONTROL)), check_int("--seed", options.seed, 0)
     folder = options.out / f"{game.lower()}-{seed}"
-    if options.recipe == "tabular":
+    if game in CONTROL:
+        from experiments.training.control_experts import train_control_expert
+
+        if options.recipe != RECIPES[0]:
+            raise OptionError(f"{game} has one recipe: leave out --recipe")
+        steps = None if options.steps is None else check_int("--steps", options.steps)
+        path = folder / f"{CONTROL[game].make().name.lower()}.npz"
+        card = train_control_expert(game, path, seed=seed, steps=steps)
+    elif options.recipe == "tabular":
         from experiments.training.table_expert import ROUND_SIZE, ROUNDS, train_tabular_expert
 
         steps = ROUNDS * ROUND_SIZE if options.steps is None else check_int("--steps", options.steps)

@@ -20,7 +20,7 @@ from selectenv.checks import check_name
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import OptionError
 from selectenv.io.progress import progress
-from selectenv.worlds import find_world
+from selectenv.worlds import CONTROL, find_world
 
 Entries = dict[tuple[str, str, int], dict[str, Any]]
 """World, learner and number of labels -> the best label set known."""
@@ -73,7 +73,7 @@ def add_to(add: AddCommand) -> None:
         "experts",
         _experts,
         "show the experts that ship with the package, and draw their learning curves",
-        {"experts": "print their returns and write out/experts.png"},
+        {"experts": "print their returns and write out/experts.png and out/control-experts.png"},
     )
     command.add_argument("--out", type=Path, default=Path("out"), help="directory of the figure (default: out)")
 
@@ -147,6 +147,7 @@ def _experts(options: argparse.Namespace) -> None:
     print(cards_table())
     print("\nunique states (reward) of 1,000,000 transitions, by the share of random actions:\n")
     print(mixtures_table())
-    path = options.out / "experts.png"
+    path, control = options.out / "experts.png", options.out / "control-experts.png"
     curves(path)
-    print(f"\nfigure: {path}")
+    curves(control, tuple(CONTROL))
+    print(f"\nfigures: {path}, {control}")

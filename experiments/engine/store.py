@@ -195,6 +195,14 @@ class ResultsStore:
                 f"results could not be written to {self.path}: {error}; what was written before is safe"
             ) from None
 
+    def rows(self) -> list[Row]:
+        """Return all rows, after a check of every digest.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
+        return list(self._rows().values())
+
     def _rows(self) -> dict[str, Row]:
         """Return all rows by key, after a check of every digest."""
         try:

@@ -1,16 +1,29 @@
 """Answers from CSV files: a person's own table, questions that were filled in, or labels of another session."""
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.errors import LabelsFileError
+from experiments.labelling.typed_numbers import typed_number
 from selectenv import LabellingSession
+from selectenv.errors import AnswerError, UnknownStateError
 from selectenv.labelling.queries import Query, make_query
 
 REQUIRED = ("state", "reward")
+DELIMITERS = (",", ";", "\t")
+"""Characters that separate the fields of a row; spreadsheets of many countries write semicolons."""
 Key = tuple[str, str]
 """Action and next state of a row; either may be empty."""
+
+
+class Reward(NamedTuple):
+    """A reward of a file."""
+
+    value: float
+    row: int
+    """Counted as spreadsheets do: the header is row 1."""
 
 
 def read_labels(session: LabellingSession, path: Path) -> dict[Any, Any]:
@@ -22,33 +35,47 @@ def read_labels(session: LabellingSession, path: Path) -> dict[Any, Any]:
 
     Raises:
         LabelsFileError: the file cannot be read, or a row cannot be used; the message names the row.
-        UnknownStateError: the session has no such state.
     """
-    given: dict[Any, dict[Key, float]] = {}
-    for number, row in enumerate(_rows(path), 2):
-        reward = (row["reward"] or "").strip()
-        if not reward:
+    given: dict[Any, dict[Key, Reward]] = {}
+    for number, row in _rows(path):
+        text = row["reward"].strip()
+        if not text:
             continue
         try:
-            value = float(reward)
-        except ValueError:
-            raise LabelsFileError(f"{str(path)!r}, row {number}: {reward!r} is not a number") from None
-        key = (row.get("action") or "").strip(), (row.get("next_state") or "").strip()
-        if given.setdefault(known_id(session, row["state"] or ""), {}).setdefault(key, value) != value:
-            raise LabelsFileError(f"{str(path)!r}, row {number}: an earlier row has another reward for the same entry")
-    return {state: _answer(_query(session, state), rewards, path) for state, rewards in given.items()}
+            reward, state = Reward(typed_number(text), number), known_id(session, row["state"])
+        except (AnswerError, UnknownStateError) as error:
+            raise _refusal(path, number, str(error)) from None
+        key = row.get("action", "").strip(), row.get("next_state", "").strip()
+        earlier = given.setdefault(state, {}).setdefault(key, reward)
+        if earlier.value != reward.value:
+            raise _refusal(path, number, f"row {earlier.row} has another reward for the same entry")
+    return {state: _answer(session, state, rewards, path) for state, rewards in given.items()}
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _refusal(path: Path, row: int, reason: str) -> LabelsFileError:
+    return LabelsFileError(f"{str(path)!r}, row {row}: {reason}")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Return the rows by column, and their numbers; missing fields at the end of a row are empty."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            rows, names = list(reader), reader.fieldnames or ()
+            header = file.readline()
+            delimiter = max(DELIMITERS, key=header.count)
+            file.seek(0)
+            rows = list(csv.reader(file, delimiter=delimiter, strict=True))
     except (OSError, UnicodeError, csv.Error) as error:
         raise LabelsFileError(f"{str(path)!r} cannot be read: {error}") from None
-    if any(name not in names for name in REQUIRED):
+    names = [name.strip() for name in rows[0]] if rows else []
+    if any(names.count(name) != 1 for name in REQUIRED):
         raise LabelsFileError(f"{str(path)!r} needs a header with the columns {' and '.join(REQUIRED)}")
-    return rows
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) > len(names):
+            reason = (
+                f"it has {len(row)} fields, and the header {len(names)}; text that contains {delimiter!r} needs quotes"
+            )
+            raise _refusal(path, number, reason)
+        yield number, dict(zip(names, [*row, *[""] * (len(names) - len(row))], strict=True))
 
 
 def known_id(session: LabellingSession, text: str) -> Any:
@@ -63,30 +90,32 @@ def known_id(session: LabellingSession, text: str) -> Any:
     return known
 
 
-def _query(session: LabellingSession, state: Any) -> Query:
+def query_about(session: LabellingSession, state: Any) -> Query:
+    """Return the query about a state, whether it was asked about or not."""
     return make_query(session.dataset, int(session.dataset.numbers([state])[0]), 0)
 
 
-def _answer(query: Query, rewards: dict[Key, float], path: Path) -> Any:
+def _answer(session: LabellingSession, state: Any, rewards: dict[Key, Reward], path: Path) -> Any:
     """Return the answer about a state: one number, or one per distinct transition."""
     if list(rewards) == [("", "")]:
-        return rewards["", ""]
+        return rewards["", ""].value
     answer, used = [], set()
-    for transition in query.transitions:
+    for transition in query_about(session, state).transitions:
         following = "" if transition.next_id is None else str(transition.next_id)
         keys = [(str(transition.action), following), (str(transition.action), "")]
         key = next((key for key in keys if key in rewards), None)
         if key is None:
-            raise LabelsFileError(
-                f"{str(path)!r} has no reward for the action {transition.action} in the state {query.id!r}"
-                f"{f' that leads to {following!r}' if following else ''}, although it has other rewards for that state"
-            )
+            row = next(iter(rewards.values())).row
+            missing = f"{transition.action!r}{_leading_to(following)}"
+            raise _refusal(path, row, f"the state {state!r} has this reward, but none for the action {missing}")
         used.add(key)
-        answer.append(rewards[key])
-    if rewards.keys() - used:
-        action, following = next(iter(rewards.keys() - used))
-        raise LabelsFileError(
-            f"{str(path)!r} has a reward for the action {action!r} in the state {query.id!r}"
-            f"{f' that leads to {following!r}' if following else ''}, which the data never show"
-        )
+        answer.append(rewards[key].value)
+    for (action, following), reward in rewards.items():
+        if (action, following) not in used:
+            reason = f"the data never show the action {action!r}{_leading_to(following)} in the state {state!r}"
+            raise _refusal(path, reward.row, reason if action else f"the state {state!r} also has rewards per action")
     return answer
+
+
+def _leading_to(following: str) -> str:
+    return f" that leads to {following!r}" if following else ""

@@ -4,11 +4,14 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from experiments.errors import LabelsFileError
-from experiments.labelling.label_files import known_id, read_labels
+from experiments.labelling.label_files import known_id, query_about, read_labels
 from experiments.labelling.label_studio import ANNOTATOR, is_label_studio, read_annotations
 from selectenv import LabellingSession
 from selectenv.errors import QueryError, UnknownStateError
+from selectenv.labelling.answers import rewards_of
 
 
 class ImportResult(NamedTuple):
@@ -18,6 +21,8 @@ class ImportResult(NamedTuple):
     """Answers that are new."""
     known: int
     """Answers to queries that were already answered."""
+    differing: int = 0
+    """How many of these are not the answers that were told before."""
     unasked: int = 0
     """Labels of states that the strategy has not asked about."""
     skipped: int = 0
@@ -42,9 +47,11 @@ def import_labels(session: LabellingSession, path: Path, annotator: str = "") ->
 def _import_csv(session: LabellingSession, path: Path, annotator: str) -> ImportResult:
     """Tell the answers to queries that wait for one, then to those that the strategy asks next."""
     answers = read_labels(session, path)
-    known = {given.id for given in session.answers() if given.annotator == annotator}
-    known |= {label.id for label in session.labels()}
-    before = len(answers.keys() & known)
+    told_before = {label.id: list(label.transitions) for label in session.labels()}
+    told_before |= {given.id: given.answer for given in session.answers() if given.annotator == annotator}
+    known = set(told_before)
+    before = [state for state in answers if state in known]
+    differing = sum(_differ(session, state, answers[state], told_before[state]) for state in before)
 
     def tell_those_asked() -> int:
         waiting = {state: one for state, one in answers.items() if state not in known and _is_asked(session, state)}
@@ -60,7 +67,13 @@ def _import_csv(session: LabellingSession, path: Path, annotator: str) -> Import
         told += new
         if not new:
             break
-    return ImportResult(told, before, len(answers) - told - before)
+    return ImportResult(told, len(before), differing, len(answers) - told - len(before))
+
+
+def _differ(session: LabellingSession, state: Any, one: Any, other: Any) -> bool:
+    """Return whether two answers about a state give different rewards to its transitions."""
+    query = query_about(session, state)
+    return not np.array_equal(rewards_of(query, one), rewards_of(query, other))
 
 
 def _is_asked(session: LabellingSession, state: Any) -> bool:
@@ -78,14 +91,19 @@ def _import_annotations(session: LabellingSession, path: Path) -> ImportResult:
         try:
             found.append((session.query(known_id(session, one.state)).id, one.annotator, one.reward))
         except (UnknownStateError, QueryError) as error:
-            raise LabelsFileError(f"{str(path)!r} belongs to another session: {error}") from None
+            raise LabelsFileError(f"{one.where} belongs to another session: {error}") from None
     needed, given = session.settings.answers_per_query, session.answers()
-    present, counts = {(one.id, one.annotator) for one in given}, Counter(one.id for one in given)
+    present, counts = {(one.id, one.annotator): one.answer for one in given}, Counter(one.id for one in given)
+    differing = sum(
+        _differ(session, state, reward, present[state, annotator])
+        for state, annotator, reward in found
+        if reward is not None and (state, annotator) in present
+    )
     told: dict[str, dict[Any, float]] = defaultdict(dict)
     for state, annotator, reward in found:
         if reward is not None and (state, annotator) not in present and counts[state] < needed:
             told[annotator][state] = reward
-            present.add((state, annotator))
+            present[state, annotator] = reward
             counts[state] += 1
     for annotator, answers in told.items():
         session.tell_many(answers, annotator=annotator)
@@ -93,4 +111,4 @@ def _import_annotations(session: LabellingSession, path: Path) -> ImportResult:
         if reward is None and counts[state] < needed:
             session.skip(state, annotator=ANNOTATOR)
     new, skipped = sum(map(len, told.values())), sum(reward is None for _, _, reward in found)
-    return ImportResult(new, len(found) - new - skipped, skipped=skipped)
+    return ImportResult(new, len(found) - new - skipped, differing, skipped=skipped)

@@ -5,15 +5,17 @@ state's id as text; the labelling interface has one Number field, for the reward
 """
 
 import json
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.errors import LabelsFileError
-from experiments.labelling.terminal_queries import as_text
+from experiments.labelling.query_texts import query_text
+from experiments.labelling.typed_numbers import typed_number
 from selectenv.checks import is_real, shown
+from selectenv.errors import AnswerError
 from selectenv.labelling.queries import Query
+from selectenv.session import LabellingSession
 
 ANNOTATOR = "label-studio"
 """Name to which exported tasks are leased."""
@@ -29,6 +31,8 @@ class Annotation(NamedTuple):
     annotator: str
     reward: float | None
     """None if the annotator skipped the task."""
+    where: str
+    """The task, for error messages."""
 
 
 def configuration(limits: tuple[float, float] | None) -> str:
@@ -46,13 +50,13 @@ def configuration(limits: tuple[float, float] | None) -> str:
 """
 
 
-def tasks(queries: Iterable[Query], budget: int) -> str:
+def tasks(session: LabellingSession, queries: Iterable[Query]) -> str:
     """Return queries as the JSON that Label Studio imports, in their order."""
     found = [
         {
             "data": {
                 STATE: str(query.id),  # JSON readers may round large integers
-                "text": as_text(query, budget),
+                "text": query_text(session, query),
                 "order": query.number,
                 **{f"column_{name}": value for name, value in query.columns.items()},
             }
@@ -97,7 +101,7 @@ def _annotations(task: dict[str, Any], where: str) -> list[Annotation]:
         return [_annotation(state, one, where) for one in annotations]
     if "annotator" in task:  # JSON-MIN has one annotation per entry, with its results by name
         reward = task.get("reward")
-        return [Annotation(state, _name(task["annotator"]), None if reward is None else _number(reward, where))]
+        return [Annotation(state, _name(task["annotator"]), None if reward is None else _number(reward, where), where)]
     raise LabelsFileError(f"{where} is not a task with annotations, as Label Studio exports it")
 
 
@@ -106,12 +110,12 @@ def _annotation(state: str, given: Any, where: str) -> Annotation:
         raise LabelsFileError(f"{where}: {shown(given)} is not an annotation")
     annotator = _name(given.get("completed_by"))
     if given.get("was_cancelled") is True:
-        return Annotation(state, annotator, None)
+        return Annotation(state, annotator, None, where)
     values = [one["value"] for one in given["result"] if isinstance(one, dict) and isinstance(one.get("value"), dict)]
     numbers = [number for value in values for number in _values(value)]
     if len(numbers) != 1:
         raise LabelsFileError(f"{where}: an annotation needs one number, the reward, and has {len(numbers)}")
-    return Annotation(state, annotator, _number(numbers[0], where))
+    return Annotation(state, annotator, _number(numbers[0], where), where)
 
 
 def _values(value: dict[str, Any]) -> list[Any]:
@@ -124,12 +128,9 @@ def _values(value: dict[str, Any]) -> list[Any]:
 
 def _number(value: Any, where: str) -> float:
     try:
-        number = float(value) if isinstance(value, str) or is_real(value) else math.nan
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise LabelsFileError(f"{where}: {shown(value)} is not a finite number")
-    return number
+        return float(value) if is_real(value) else typed_number(str(value))
+    except AnswerError as error:
+        raise LabelsFileError(f"{where}: {error}") from None
 
 
 def _name(completed_by: Any) -> str:

@@ -19,10 +19,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from experiments.labelling.group_histograms import short
 from experiments.labelling.label_tables import TABLES
 from experiments.labelling.page_guard import PageGuard
-from experiments.labelling.page_views import Question, choices_of, progress, question, state_text
+from experiments.labelling.page_views import Question, choices_of, progress, question
+from experiments.labelling.query_texts import state_text
 from experiments.labelling.state_images import state_png
+from experiments.labelling.typed_numbers import typed_number
 from selectenv.errors import AnswerError, OptionError, QueryError, SelectEnvError
 from selectenv.labelling.answers import rewards_of
 from selectenv.labelling.session_reports import GivenAnswer
@@ -90,6 +93,7 @@ class LabelPages:
         self._templates.filters["plain"] = field_text
         self._templates.filters["answer"] = answer_text
         self._templates.filters["state"] = self._shown
+        self._templates.filters["short"] = short
 
     def _shown(self, id: Any) -> str:
         """Return a state in a list: its text or, where states are images, a small image."""
@@ -204,8 +208,8 @@ class LabelPages:
     def reward_range(self, visit: Visit) -> Response:
         """Set the range of the unknown rewards, for the bounds."""
         try:
-            low, high = (_number(visit.form.get(end, "")) for end in ("low", "high"))
-            self._session.bounds(low, high)
+            low, high = (typed_number(visit.form.get(end, "")) for end in ("low", "high"))
+            self._session.set_reward_range(low, high)
         except (AnswerError, OptionError) as error:
             return self.overview(visit, str(error), 422)
         return self._go("")
@@ -368,23 +372,16 @@ def _answer(shown: Question, visit: Visit) -> Any:
     """Return the answer of a form.
 
     Raises:
-        AnswerError: a field does not hold a number.
+        AnswerError: a field does not hold a finite number.
     """
     if visit.mode == "action":
         return {
-            action.action: _number(visit.form.get(f"action-{i}", "")) for i, action in enumerate(shown.query.actions)
+            action.action: typed_number(visit.form.get(f"action-{i}", ""))
+            for i, action in enumerate(shown.query.actions)
         }
     if visit.mode == "transition":
-        return [_number(visit.form.get(f"transition-{i}", "")) for i in range(len(shown.query.transitions))]
-    return _number(visit.form.get("reward", ""))
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        what = f"{text[:20]!r} is not a number" if text.strip() else "a number is missing"
-        raise AnswerError(f"{what}; write it like 0.5 or -3") from None
+        return [typed_number(visit.form.get(f"transition-{i}", "")) for i in range(len(shown.query.transitions))]
+    return typed_number(visit.form.get("reward", ""))
 
 
 def _values(shown: Question, before: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ HOST = "127.0.0.1"
 
 
 def serve(
-    path: Path,
+    session: LabellingSession,
     host: str = HOST,
     port: int = 0,
     *,
@@ -28,22 +28,18 @@ def serve(
     """Serve the page of a session until Ctrl-C; see `PageServer`.
 
     Args:
-        path: the file of the session.
+        session: the session.
         host: the address to bind to.
         port: the port.
         browser: whether to open the page in a browser.
         annotator: the name of annotators who do not give one.
         choices: the answers of the number keys.
-
-    Raises:
-        SessionError: the session cannot be opened.
     """
-    with LabellingSession.open(path) as session:
-        server = PageServer(session, host, port, annotator=annotator, choices=choices)
-        print(f"The page is at {server.link}", flush=True)
-        print("Whoever knows the link can answer. Ctrl-C stops the page; every answer is stored.", flush=True)
-        with _opened(server.link) if browser else nullcontext():
-            server.run()
+    server = PageServer(session, host, port, annotator=annotator, choices=choices)
+    print(f"The page is at {server.link}", flush=True)
+    print("Whoever knows the link can answer. Ctrl-C stops the page; every answer is stored.", flush=True)
+    with _opened(server.link) if browser else nullcontext():
+        server.run()
 
 
 class PageServer:

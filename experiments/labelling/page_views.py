@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from experiments.labelling.bounds_chart import BoundsChart, bounds_chart
+from experiments.labelling.group_histograms import ColumnView, column_views
+from experiments.labelling.query_texts import JOINED, entries_of, state_text
 from experiments.labelling.world_drawing import Drawing, drawing_of
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError
@@ -25,8 +27,6 @@ STEPS = 5
 """Number of answers on the number keys if the range of the rewards is known."""
 LONG_TEXT = 40
 """Characters beyond which a state is shown in smaller type."""
-JOINED = " \u00b7 "
-"""Separator between the entries of the columns of a state."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ class Question:
     text: str
     is_long: bool
     drawing: Drawing | None
+    columns: list[ColumnView]
+    """The columns of a group of vectors; none if the state is not one."""
     actions: list[ActionView]
     by_transition: bool
     """Whether each transition can have its own reward."""
@@ -123,25 +125,13 @@ def question(session: LabellingSession, number: int, annotator: str) -> Question
         query=query,
         text=text,
         is_long=len(text) > LONG_TEXT,
-        drawing=drawing_of(dataset, number, following),
+        drawing=None if dataset.groups is not None else drawing_of(dataset, number, following),
+        columns=column_views(query.group),
         actions=_actions(dataset, query),
         by_transition=len(query.actions) < len(query.transitions) <= MOST_FIELDS,
         answers=answers,
         open=not mine and len(answers) < session.settings.answers_per_query,
     )
-
-
-def state_text(dataset: OfflineDataset, id: Any) -> str:
-    """Return a state as people read it: the entries of its columns, or its id."""
-    return JOINED.join(_entries(dataset, id))
-
-
-def _entries(dataset: OfflineDataset, id: Any) -> list[str]:
-    """Return the entries of the columns of a state; the id if it has no columns."""
-    if not dataset.state_columns:
-        return [str(id)]
-    number = dataset.numbers([id])[0]
-    return [str(values[number]) for values in dataset.state_columns.values()]
 
 
 def _actions(dataset: OfflineDataset, query: Query) -> list[ActionView]:
@@ -171,9 +161,9 @@ def _actions(dataset: OfflineDataset, query: Query) -> list[ActionView]:
 def _words(dataset: OfflineDataset, query: Query, transition: TransitionSummary) -> list[tuple[str, bool]]:
     """Return where a transition led."""
     if transition.next_id is not None:
-        before = _entries(dataset, query.id)
+        before = entries_of(dataset, query.id)
         return [
-            (after, after != left) for left, after in zip(before, _entries(dataset, transition.next_id), strict=True)
+            (after, after != left) for left, after in zip(before, entries_of(dataset, transition.next_id), strict=True)
         ]
     if transition.terminated == 0:
         return [("not recorded", False)]
@@ -203,7 +193,7 @@ def progress(session: LabellingSession) -> Progress:
     if session.reward_range is not None:
         try:
             chart = bounds_chart(session.curve(), session.budget)
-        except OptionError as problem:  # answers outside of the range, or a discount factor of 1
+        except OptionError as problem:  # an answer lies outside of the range
             error = str(problem)
     answers = session.answers()
     numbers = session.dataset.numbers([answer.id for answer in answers]).tolist()

@@ -1,14 +1,13 @@
-"""Queries as text for a terminal, and answers as they are typed."""
+"""Questions in the terminal: queries as text, and answers as they are typed."""
 
 from collections.abc import Callable
 from typing import Any
 
+from experiments.labelling.query_texts import query_text
+from experiments.labelling.typed_numbers import typed_number
 from selectenv import LabellingSession
-from selectenv.errors import AnswerError, SelectEnvError
-from selectenv.labelling.queries import Excerpt, Query, TransitionSummary
+from selectenv.errors import AnswerError, QueryError
 
-SHOWN_OUTCOMES = 8
-"""Largest number of next states that are listed for an action."""
 HELP = """An answer is the reward of acting in this state:
   1.5                 the same for every action
   east=1, north=-1    one number per action, for all actions that are listed
@@ -39,7 +38,7 @@ def ask_in_terminal(
     """
     told = 0
     while query := session.ask(annotator=annotator):
-        write(f"\n{as_text(query, session.budget)}\n")
+        write(f"\n{query_text(session, query)}\n")
         while True:
             try:
                 typed = read(PROMPT).strip()
@@ -48,9 +47,6 @@ def ask_in_terminal(
             if typed in ("q", "quit"):
                 session.release(query.id, annotator=annotator)
                 return told
-            if typed in ("s", "skip"):
-                session.skip(query.id, annotator=annotator)
-                break
             if typed in ("u", "undo"):
                 undone = session.undo(annotator=annotator)
                 if undone is None:
@@ -64,11 +60,16 @@ def ask_in_terminal(
                 write(HELP)
                 continue
             try:
-                session.tell(query.id, parsed_answer(typed), annotator=annotator)
-            except SelectEnvError as error:
-                write(f"{error}")
+                if typed in ("s", "skip"):
+                    session.skip(query.id, annotator=annotator)
+                else:
+                    session.tell(query.id, parsed_answer(typed), annotator=annotator)
+                    told += 1
+            except AnswerError as error:
+                write(f"{error}; ? explains what can be typed")
                 continue
-            told += 1
+            except QueryError:
+                write("somebody else has answered this question in the meantime")
             break
     return told
 
@@ -79,53 +80,18 @@ def parsed_answer(typed: str) -> Any:
     Raises:
         AnswerError: it is none of these.
     """
-    parts = [part.strip() for part in typed.split(",")]
-    if all("=" in part for part in parts):
-        pairs = [part.rpartition("=") for part in parts]
-        if len({action.strip() for action, _, _ in pairs}) < len(pairs):
+    if "=" not in typed:
+        numbers = [typed_number(part) for part in typed.split(",")]
+        return numbers if len(numbers) > 1 else numbers[0]
+    answer: dict[str, float] = {}
+    before = ""
+    for part in typed.split(","):
+        action, equals, value = f"{before}{part}".rpartition("=")
+        if equals and action.strip() in answer:
             raise AnswerError(f"{typed!r} has two numbers for the same action")
-        return {action.strip(): _number(value) for action, _, value in pairs}
-    numbers = [_number(part) for part in parts]
-    return numbers if len(numbers) > 1 else numbers[0]
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise AnswerError(
-            f"{text.strip()!r} is not a number; an answer is a number, or numbers such as east=1, north=0; ? explains"
-        ) from None
-
-
-def as_text(query: Query, budget: int) -> str:
-    """Return what a person needs to see of a query."""
-    lines = [f"Question {query.number} of {budget}: {query.id}"]
-    lines.append(f"  seen {_times(query.visits)}; what was done, and where it led:")
-    for action in query.actions:
-        more = len(action.transitions) - SHOWN_OUTCOMES
-        outcomes = "; ".join(_outcome(transition) for transition in action.transitions[:SHOWN_OUTCOMES])
-        outcomes += f"; {more} more" if more > 0 else ""
-        lines.append(f"    {action.action}, {_times(action.count)} -> {outcomes}")
-    lines.append("  around it, in the log:")
-    lines += [f"    {_excerpt(excerpt)}" for excerpt in query.episodes]
-    return "\n".join(lines)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
-
-
-def _outcome(transition: TransitionSummary) -> str:
-    if transition.next_id is not None:
-        return f"{transition.next_id} ({transition.count:,})"
-    ends = "the episode ends" if transition.terminated else "unknown"
-    return f"{ends} ({transition.count:,})"
-
-
-def _excerpt(excerpt: Excerpt) -> str:
-    """Return an excerpt in one line; the queried state is in brackets."""
-    steps = " ".join(f"{f'[{step.id}]' if step.queried else step.id} -{step.action}->" for step in excerpt.steps)
-    start = "" if excerpt.from_start else "... "
-    end = {"terminated": "end", "truncated": "(the recording stops)"}.get(excerpt.end, "...")
-    return f"{start}{steps} {end if excerpt.next_id is None else f'{excerpt.next_id} {end}'}"
+        if equals:
+            answer[action.strip()] = typed_number(value)
+        before = "" if equals else f"{before}{part},"  # the name of an action may contain commas
+    if before:
+        raise AnswerError(f"{before.strip(' ,')!r} lacks an action or a number; write it like east=1, north=0")
+    return answer

@@ -42,7 +42,7 @@ from selectenv.kernels.network.dqn import (
     store_image,
 )
 from selectenv.kernels.network.patches import Patches, new_batch
-from selectenv.learners.training_run import new_network, target_network
+from selectenv.learners.architectures import ImageArchitecture, new_network, target_network
 from selectenv.streams import generator
 from selectenv.typing import Float32Array
 
@@ -85,8 +85,9 @@ class DqnRun:
         """Start a run with fresh networks."""
         self.world, self.seed, self.settings = MinAtarWorld(game), check_int("seed", seed, 0), settings
         self.channels = self.world.shape[2]
-        self.online = new_network(self.channels, N_ACTIONS, generator(seed, "expert", game, "weights"))
-        self.target = target_network(self.online, self.channels, N_ACTIONS)
+        architecture = ImageArchitecture(self.channels)
+        self.online = new_network(architecture, N_ACTIONS, generator(seed, "expert", game, "weights"))
+        self.target = target_network(architecture, self.online)
         self.frame = self.updates = 0
         self.random = generator(seed, "expert", game, "actions").integers(2**63, size=1).astype(np.uint64)
         ring = settings.replay + 1

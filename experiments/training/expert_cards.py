@@ -1,5 +1,6 @@
 """The experts that ship with the package: a table of their cards and a figure of their learning curves."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,19 +8,24 @@ from experiments.analysis.figures import new_figure, save
 from experiments.cli.tables import table
 from experiments.protocol.published import unique_states
 from experiments.training.expert_returns import RANDOM_SHARES
+from selectenv.domains import gym_experts
 from selectenv.domains.minatar.experts import FOLDER, SHIPPED
 from selectenv.domains.minatar.games import GAMES
 from selectenv.io.weights import load_weights
 
 
 def shipped_cards() -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the cards of the experts by game and expert name."""
-    return {
+    """Return the cards of the experts by world and expert name."""
+    found = {
         (game, name): load_weights(path)[1]
         for game in GAMES
         for name, file in SHIPPED.items()
         if (path := FOLDER / file.format(game=game.lower())).exists()
     }
+    for path in sorted(gym_experts.FOLDER.glob("*.npz")):
+        card = load_weights(path)[1]
+        found[card["env"].rpartition("-")[0], gym_experts.SHIPPED] = card
+    return found
 
 
 def cards_table() -> str:
@@ -36,7 +42,7 @@ def cards_table() -> str:
         )
         for (game, name), card in shipped_cards().items()
     ]
-    return table(("game", "expert", "return", "+-", "episodes", "steps", "made by"), rows)
+    return table(("world", "expert", "return", "+-", "episodes", "steps", "made by"), rows)
 
 
 def mixtures_table() -> str:
@@ -58,12 +64,12 @@ def mixtures_table() -> str:
     return table(("game", "expert", *(f"{share:g}" for share in RANDOM_SHARES)), rows)
 
 
-def curves(path: Path) -> None:
-    """Draw return against training steps, one panel per game; the curves include exploration."""
+def curves(path: Path, worlds: Sequence[str] = GAMES) -> None:
+    """Draw return against training steps, one panel per world; the curves include exploration."""
     cards = shipped_cards()
-    figure = new_figure(3.2 * len(GAMES), 2.8)
-    for i, game in enumerate(GAMES):
-        axes = figure.add_subplot(1, len(GAMES), i + 1)
+    figure = new_figure(3.2 * len(worlds), 2.8)
+    for i, game in enumerate(worlds):
+        axes = figure.add_subplot(1, len(worlds), i + 1)
         for (owner, name), card in cards.items():
             if owner == game:
                 steps, mean = [point[0] / 1e6 for point in card["curve"]], [point[1] for point in card["curve"]]

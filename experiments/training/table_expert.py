@@ -54,7 +54,7 @@ def merge(one: OfflineDataset, other: OfflineDataset) -> OfflineDataset:
         n_actions=one.n_actions,
         **{name: joined(name) for name in names},
         spec=one.spec,
-        images=Images(words, one.images.shape),
+        observations=Images(words, one.images.shape),
     )
 
 

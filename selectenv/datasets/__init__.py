@@ -5,6 +5,7 @@ from selectenv.datasets.example_log import example_log
 from selectenv.datasets.from_arrays import from_arrays
 from selectenv.datasets.from_recordings import from_episodes, from_gymnasium, from_minari
 from selectenv.datasets.from_tables import from_csv, from_dataframe, from_parquet
+from selectenv.datasets.grouping import group_states
 from selectenv.datasets.storage import cache_folder, cached, load, save
 from selectenv.datasets.tabular_collection import PUBLISHED_SIZE, collect, dataset_spec
 
@@ -23,6 +24,7 @@ __all__ = [
     "from_gymnasium",
     "from_minari",
     "from_parquet",
+    "group_states",
     "load",
     "save",
 ]

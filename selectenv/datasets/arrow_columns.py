@@ -104,7 +104,7 @@ def numbers(name: str, column: Any, where: Where) -> FloatArray:
     arrow, types = require("pyarrow"), require("pyarrow.types")
     column = _plain(column)
     if is_text(column.type):
-        column = _parsed(name, column, [arrow.float64()], where, "is not a number")
+        column = _parsed(name, column, [arrow.float64()], where, "is not a number; leave it empty if it is missing")
     if not any(
         is_kind(column.type) for is_kind in (types.is_null, types.is_floating, types.is_integer, types.is_decimal)
     ):

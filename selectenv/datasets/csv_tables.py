@@ -12,6 +12,11 @@ DELIMITERS = (",", ";", "\t", "|")
 """Characters that commonly separate the fields of a row."""
 
 
+def row_of_file(row: int) -> str:
+    """Return how error messages name a row: as in a data frame, and as in a spreadsheet."""
+    return f"row {row} ({row + 2} in a spreadsheet)"
+
+
 class CsvFile:
     """A CSV file with a header."""
 
@@ -35,7 +40,7 @@ class CsvFile:
             raise self._unreadable(error) from None
         other = [character for character in DELIMITERS if character in self.names[0]]
         if len(self.names) == 1 and other:
-            raise OptionError(f"the file has the single column {shown(self.names[0])}: try delimiter={other[0]!r}")
+            raise OptionError(f"the file has the single column {shown(self.names[0])}: try the delimiter {other[0]!r}")
 
     def read(self, discrete: list[str], numeric: list[str]) -> Any:
         """Return an Arrow table of these columns, all of them text; empty fields are missing.
@@ -86,16 +91,16 @@ class CsvFile:
             return
         if wrong:
             first = wrong[0]
-            raise LogError(
-                f"row {first.number - 2} has {first.actual_columns} fields instead of {first.expected_columns}: "
-                f"{shown(first.text)}"
-            )
+            fields = f"{first.actual_columns} fields instead of {first.expected_columns}"
+            raise LogError(f"{row_of_file(first.number - 2)} has {fields}: {shown(first.text)}")
         for name in kinds:
             for row, entry in enumerate(table.column(name).to_pylist()):
                 try:
                     (entry or b"").decode()
                 except UnicodeDecodeError:
-                    raise LogError(f"row {row}, column {name!r}: {shown(entry)} is not text in UTF-8") from None
+                    raise LogError(
+                        f"{row_of_file(row)}, column {name!r}: {shown(entry)} is not text in UTF-8"
+                    ) from None
 
     def _unreadable(self, error: Exception) -> DatasetFileError:
         return DatasetFileError(f"{os.fspath(self._path)!r} is not a CSV file that can be read: {shown(str(error))}")

@@ -30,6 +30,8 @@ def to_frame(dataset: "OfflineDataset", library: str) -> Any:
     step = np.arange(len(dataset), dtype=np.int32) - np.append(start, 0)[episode].astype(np.int32)
     columns: dict[str, Any] = {"episode": episode, "step": step}
     states = dataset.state_columns or {"state": dataset.ids}
+    if dataset.vectors is not None:
+        states = dict(zip(dataset.vectors.columns, dataset.vectors.values.T, strict=True))
     states = {f"state_{name}" if name in OWN_COLUMNS else name: values for name, values in states.items()}
     columns |= {name: _categories(dataset.state, values) for name, values in states.items()}
     names = dataset.action_names
@@ -46,8 +48,10 @@ def to_frame(dataset: "OfflineDataset", library: str) -> Any:
 
 
 def _categories(code: Int32Array, values: NDArray[Any]) -> Any:
-    """Return a column as an Arrow array: text as categories, integers as they are; the code -1 means missing."""
+    """Return a column as an Arrow array: text as categories, numbers as they are; the code -1 means missing."""
     arrow = require("pyarrow")
+    if values.dtype.kind == "f":
+        return arrow.array(values[code], mask=code < 0)
     column = sorted_column("", code, values)
     index = arrow.array(column.code, mask=column.code < 0)
     if values.dtype.kind == "U":

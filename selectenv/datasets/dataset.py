@@ -20,24 +20,24 @@ from selectenv.checks import (
     check_real,
     shown,
 )
+from selectenv.datasets.column_types import check_columns
 from selectenv.datasets.dataframe_export import to_frame
+from selectenv.datasets.groups import Groups
 from selectenv.datasets.images import Images
-from selectenv.datasets.naming import check_action_names, check_state_columns, stored_columns, summary
+from selectenv.datasets.naming import check_action_names, check_state_columns, stored_columns, summary, unknown_state
 from selectenv.datasets.reward_summary import RewardSummary, summarise_rewards
 from selectenv.datasets.shared_property import shared_property
-from selectenv.datasets.unique_transitions import UniqueTransitions
-from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, UnknownStateError
+from selectenv.datasets.state_observations import StateObservations
+from selectenv.datasets.unique_transitions import (
+    UniqueTransitions,
+    find_predecessors,
+    find_successors,
+    find_unique_transitions,
+)
+from selectenv.datasets.vector_observations import Vectors
+from selectenv.errors import DatasetError, LabelError, NoEvaluatorError, OptionTypeError, UnknownStateError
 from selectenv.kernels.tabular.model import Model, build_model
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
-
-DENSE_KEYS = 1 << 24
-"""Transitions are counted by direct addressing up to this many possible keys, and by sorting beyond."""
-COLUMNS = {
-    **dict.fromkeys(("state", "action", "next_state"), np.dtype(np.int32)),
-    **dict.fromkeys(("terminated", "truncated", "episode_start"), np.dtype(np.bool_)),
-    "hidden_reward": np.dtype(np.float64),
-}
-"""Types of the columns, which have one entry per transition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +67,14 @@ class OfflineDataset:
     """[size] the rewards that labels reveal; None if the data have no rewards."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     """How the data were made: world, mixture, size, seed."""
-    images: Images | None = field(default=None, repr=False)
-    """The image of each state, if states are images; ids are then hashes of the images."""
+    observations: StateObservations | None = field(default=None, repr=False)
+    """The observation of each state, if there are any: `Images`, with hashes as ids, or `Vectors`."""
     action_names: NDArray[Any] | None = None
     """[actions] the log's own name of each action (integers or strings); None if actions have only numbers."""
     state_columns: Mapping[str, NDArray[Any]] = field(default_factory=dict, repr=False)
     """Column -> [n] its value in each state, if states were made of several columns of a log."""
+    groups: Groups | None = field(default=None, repr=False)
+    """What the states consist of, if they are groups of the states of another dataset; see `group_states`."""
     _shared: dict[str, Any] = field(default_factory=dict, repr=False, kw_only=True)
     """Cached values that do not depend on rewards; a dataset shares them with its reward-free copy."""
 
@@ -81,11 +83,11 @@ class OfflineDataset:
         actions = check_int("n_actions", self.n_actions, 1, 2**31 - 1, DatasetError)
         object.__setattr__(self, "n_actions", actions)  # compiled loops count in the type they are given
         check_instance("spec", self.spec, Mapping)  # type: ignore[type-abstract]
-        if self.images is not None:
-            check_instance("images", self.images, Images)
+        if self.observations is not None and not isinstance(self.observations, Images | Vectors):
+            raise OptionTypeError(f"observations must be Images or Vectors, not {shown(self.observations)}")
         if self.action_names is not None:
             check_action_names(self.action_names, actions)
-        self._check_columns()
+        check_columns(self)
         size, n = len(self.state), len(self.ids)
         if size == 0 or n == 0:
             raise DatasetError("the dataset is empty: it needs at least one transition")
@@ -104,25 +106,9 @@ class OfflineDataset:
             raise DatasetError("ids must be integers or strings, sorted and without duplicates")
         if (self.terminated & (self.next_state >= 0)).any():
             raise DatasetError("a transition that terminates its episode has no next state: it must be -1")
-        if self.images is not None and len(self.images) != n:
-            raise DatasetError(f"there are {len(self.images)} images of {n} states")
+        if self.observations is not None and len(self.observations) != n:
+            raise DatasetError(f"there are {len(self.observations)} observations of {n} states")
         check_state_columns(self.state_columns, n)
-
-    def _check_columns(self) -> None:
-        """Check the types of the columns, and make them contiguous."""
-        for name, dtype in COLUMNS.items():
-            column = getattr(self, name)
-            if name == "hidden_reward" and column is None:
-                continue
-            if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
-                raise DatasetError(
-                    f"{name} must be an array of {dtype} with one entry per transition, not {shown(column)}; "
-                    "`from_arrays` converts arrays of other types"
-                )
-            if not column.flags.c_contiguous:
-                object.__setattr__(self, name, np.ascontiguousarray(column))
-        if not isinstance(self.ids, np.ndarray) or self.ids.ndim != 1:
-            raise DatasetError(f"ids must be an array with one entry per state, not {shown(self.ids)}")
 
     def __len__(self) -> int:
         """Return the number of transitions."""
@@ -155,6 +141,48 @@ class OfflineDataset:
     def n_states(self) -> int:
         """Number of states, seen or not."""
         return len(self.ids)
+
+    @property
+    def images(self) -> Images | None:
+        """The image of each state, if states are images."""
+        return self.observations if isinstance(self.observations, Images) else None
+
+    @property
+    def vectors(self) -> Vectors | None:
+        """The vector of each state, if states are vectors."""
+        return self.observations if isinstance(self.observations, Vectors) else None
+
+    @property
+    def base(self) -> "OfflineDataset":
+        """The same transitions over the states before grouping, without rewards; the dataset itself without groups."""
+        return self if self.groups is None else self.groups.base
+
+    @property
+    def cells(self) -> "OfflineDataset":
+        """The same transitions over the states of tables: the dataset itself, unless its groups are episodes."""
+        return self if self.groups is None or self.groups.cells is None else self.groups.cells
+
+    def labelled_cells(self, labels: BoolArray) -> BoolArray:
+        """Return which cells have a labelled transition, from the labels [n] on states or groups."""
+        if self.cells is self:
+            return labels
+        labelled = np.zeros(self.cells.n_states, bool)
+        labelled[self.cells.state[labels[self.state]]] = True
+        return labelled
+
+    def locate(self, observations: NDArray[Any]) -> Int32Array:
+        """Return the numbers [count] of the cells that observations [count, ...] fall into, -1 where there is none."""
+        if self.groups is not None:
+            return self.groups.locate(observations)
+        if self.observations is None:
+            raise DatasetError("these data have no observations, so no observation falls into one of their states")
+        return self.observations.find(self.ids, observations)
+
+    def means_by_state(self, values: FloatArray) -> FloatArray:
+        """Return the means [n, ...] over each state's transitions of ``values`` [size, ...]; 0 without transitions."""
+        columns = values.reshape(len(self), -1).T
+        sums = np.stack([np.bincount(self.state, column, self.n_states) for column in columns], axis=1)
+        return np.asarray(sums / np.maximum(self.visits, 1)[:, None]).reshape(-1, *values.shape[1:])
 
     @property
     def has_rewards(self) -> bool:
@@ -221,19 +249,7 @@ class OfflineDataset:
     @shared_property
     def unique_transitions(self) -> UniqueTransitions:
         """The distinct transitions (state, action, next state) and their counts."""
-        n, actions = self.n_states, self.n_actions
-        key = (self.state.astype(np.int64) * actions + self.action) * (n + 1) + self.next_state + 1
-        if n * actions * (n + 1) <= DENSE_KEYS:
-            count = np.bincount(key, minlength=1)
-            distinct = np.flatnonzero(count)
-            place = np.zeros(len(count), np.int32)
-            place[distinct] = np.arange(len(distinct))
-            index = place[key]
-            count = count[distinct]
-        else:
-            distinct, index, count = np.unique(key, return_inverse=True, return_counts=True)
-        pair, following = np.divmod(distinct, n + 1)
-        return UniqueTransitions(index.astype(np.int32), pair // actions, pair % actions, following - 1, count)
+        return find_unique_transitions(self)
 
     def empirical_model(
         self, rewards: FloatArray | None = None, *, exclude_unseen: bool = False, unknown: float = 0.0
@@ -298,25 +314,12 @@ class OfflineDataset:
     @shared_property
     def predecessors(self) -> tuple[Int32Array, Int32Array, FloatArray]:
         """The predecessors of each state: (first [n + 1], state [m], count [m]), sorted by the state entered."""
-        unique = self.unique_transitions
-        inside = unique.next_state >= 0
-        key = unique.next_state[inside] * self.n_states + unique.state[inside]
-        distinct, where = np.unique(key, return_inverse=True)
-        count = np.bincount(where, unique.count[inside].astype(np.float64), len(distinct)).astype(np.float64)
-        entered, source = np.divmod(distinct, self.n_states)
-        first = np.searchsorted(entered, np.arange(self.n_states + 1))
-        return first.astype(np.int32), source.astype(np.int32), count
+        return find_predecessors(self)
 
     @shared_property
     def successors(self) -> tuple[Int32Array, Int32Array]:
         """The successors of each state, itself included: (first [n + 1], state [m]), sorted by the state left."""
-        unique = self.unique_transitions
-        inside = unique.next_state >= 0
-        left, entered = np.divmod(
-            np.unique(unique.state[inside] * self.n_states + unique.next_state[inside]), self.n_states
-        )
-        first = np.searchsorted(left, np.arange(self.n_states + 1))
-        return first.astype(np.int32), entered.astype(np.int32)
+        return find_successors(self)
 
     @shared_property
     def _by_state(self) -> tuple[IntArray, IntArray]:
@@ -431,8 +434,7 @@ class OfflineDataset:
         number = ids_to_numbers(self.ids, wanted) if same_kind else np.full(len(wanted), -1)
         wrong = np.flatnonzero(number < 0)
         if len(wrong):
-            some = ", ".join(map(str, self.ids[:12])) + (", ..." if self.n_states > 12 else "")
-            raise UnknownStateError(f"there is no state with id {shown(wanted[wrong[0]])}; the ids are {some}")
+            raise UnknownStateError(unknown_state(wanted[wrong[0]], self.ids))
         return number.astype(np.int64)
 
     @cached_property
@@ -442,10 +444,15 @@ class OfflineDataset:
         for name, array in self.arrays().items():
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
+        if self.groups is not None:
+            digest.update(self.state.data)  # as many episodes as cells have the same arrays
         return digest.hexdigest()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name, as they are stored."""
+        """Return the columns by name, as they are stored; those of the base and the groups if there are groups."""
+        if self.groups is not None:
+            rewards = {} if self.hidden_reward is None else {"hidden_reward": self.hidden_reward}
+            return self.base.arrays() | rewards | self.groups.arrays(self.ids)
         columns: dict[str, NDArray[Any]] = {
             "ids": self.ids,
             "state": self.state,
@@ -457,9 +464,8 @@ class OfflineDataset:
         }
         if self.hidden_reward is not None:
             columns["hidden_reward"] = self.hidden_reward
-        if self.images is not None:
-            columns["images"] = self.images.words
-            columns["image_shape"] = np.array([*self.images.shape, self.images.salt])
+        if self.observations is not None:
+            columns |= self.observations.arrays()
         if self.action_names is not None:
             columns["action_names"] = self.action_names
         return columns | stored_columns(self.state_columns)

@@ -15,7 +15,8 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.from_tables import Bins
 from selectenv.datasets.log_columns import Column, NumberColumn, cut_column, list_column, list_numbers
 from selectenv.datasets.log_dataset import Log, log_dataset
-from selectenv.errors import DatasetFileError, LogError, OptionTypeError
+from selectenv.datasets.vector_columns import vector_columns
+from selectenv.errors import DatasetFileError, LogError, OptionError, OptionTypeError
 from selectenv.options import LARGEST_SIZE
 from selectenv.streams import generator
 
@@ -42,13 +43,16 @@ class Episode:
         return len(next(iter(self.states.values())))
 
 
-def from_episodes(episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = None) -> OfflineDataset:
+def from_episodes(
+    episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = None, vectors: bool = False
+) -> OfflineDataset:
     """Make a dataset from a list of episodes, and print a one-line summary to stderr.
 
     An episode is a dict with the following keys:
 
     - ``states``: the state at each step and, optionally, the one in which the episode ended. A state is a whole number
-      or a string; for states of several columns, give a dict of such lists by column.
+      or a string; for states of several columns, give a dict of such lists by column. For vectors, give an array
+      [steps, columns], or a dict of lists of numbers together with ``vectors=True``.
     - ``actions``: the action at each step, whole numbers or strings.
     - ``rewards`` (optional): the reward of each step, hidden until its state is labelled.
     - ``terminated`` (optional): whether the last step terminated the episode. Without it, the last step counts as
@@ -58,6 +62,7 @@ def from_episodes(episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = 
     Args:
         episodes: the episodes; all of them have the same keys.
         bins: intervals of continuous columns; see `from_dataframe`. States of one column are the column "state".
+        vectors: whether the columns of states are numbers that make up a vector.
 
     Raises:
         LogError: an entry that cannot be used; the message names its episode, its step and its column.
@@ -66,16 +71,19 @@ def from_episodes(episodes: Iterable[Mapping[str, Any]], *, bins: Bins | None = 
     is_list = isinstance(episodes, Iterable) and not isinstance(episodes, str | Mapping | np.ndarray)
     if not is_list:
         raise OptionTypeError(f"episodes must be a list of dicts, not {shown(episodes)}")
-    found = [_episode(number, given) for number, given in enumerate(episodes)]
-    return _episodes_dataset(found, None, bins, {"source": "episodes"})
+    check_flag("vectors", vectors)
+    given = list(episodes)
+    vectors = vectors or any(isinstance(one, Mapping) and _is_matrix(one.get("states")) for one in given)
+    found = [_episode(number, one, vectors) for number, one in enumerate(given)]
+    return _episodes_dataset(found, None, bins, {"source": "episodes"}, vectors)
 
 
 def from_minari(dataset: Any, *, bins: Bins | None = None) -> OfflineDataset:
     """Make a dataset from a Minari dataset with discrete actions, and print a one-line summary to stderr.
 
     Discrete observations are the states. Observations of several entries are states of several columns, named
-    "observation_0", "observation_1" and so on, or by the keys of a Dict space; continuous ones need ``bins``. Rewards
-    stay hidden until their state is labelled.
+    "observation_0", "observation_1" and so on, or by the keys of a Dict space. Continuous observations are vectors, or
+    with ``bins`` states of several columns. Rewards stay hidden until their state is labelled.
 
     Args:
         dataset: a `minari.MinariDataset`, or the id of one that is stored on this computer.
@@ -106,7 +114,8 @@ def from_minari(dataset: Any, *, bins: Bins | None = None) -> OfflineDataset:
         )
         for episode in dataset.iterate_episodes()
     ]
-    return _episodes_dataset(found, names, bins, {"source": str(dataset.spec.dataset_id)})
+    spec = {"source": str(dataset.spec.dataset_id)}
+    return _episodes_dataset(found, names, bins, spec, bins is None and _is_continuous(space))
 
 
 def from_gymnasium(
@@ -155,10 +164,47 @@ def from_gymnasium(
         states = _columns(OBSERVATION, env.observation_space, _batched(env.observation_space, observations))
         found.append(Episode(states, actions, rewards, bool(terminated), not terminated))
     name = env.spec.id if env.spec else type(env.unwrapped).__name__
-    return _episodes_dataset(found, names, bins, {"source": name, "steps": int(steps), "seed": int(seed)})
+    spec = {"source": name, "steps": int(steps), "seed": int(seed)}
+    return _episodes_dataset(found, names, bins, spec, bins is None and _is_continuous(env.observation_space))
 
 
-def _episode(number: int, given: Any) -> Episode:
+def _is_continuous(space: Any) -> bool:
+    """Return whether a space has entries that are not whole numbers."""
+    if isinstance(space, spaces.Tuple | spaces.Dict):
+        parts = space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces
+        return any(_is_continuous(part) for part in parts)
+    return isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind == "f"
+
+
+def _is_matrix(states: Any) -> bool:
+    """Return whether states are given as vectors: an array with two axes, or a list of lists of numbers."""
+    if isinstance(states, np.ndarray):
+        return states.ndim == 2
+    return isinstance(states, Sequence) and len(states) > 0 and isinstance(states[0], np.ndarray | list | tuple)
+
+
+def _vector_entries(number: int, states: Any) -> dict[str, Sequence[Any]]:
+    """Return the columns of the vectors of an episode.
+
+    Raises:
+        LogError: vectors of different lengths, or something else among them.
+    """
+    rows = [np.asarray(row) for row in states]
+    for step, row in enumerate(rows):
+        if row.ndim != 1 or row.size == 0 or row.dtype.kind not in "fiub":
+            raise LogError(
+                f"episode {number}, step {step}: a state must be a vector of numbers, not {shown(states[step])}"
+            )
+        if len(row) != len(rows[0]):
+            raise LogError(
+                f"episode {number}, step {step}: the vector has {len(row)} numbers, that of step 0 has {len(rows[0])}"
+            )
+    if not rows:
+        raise LogError(f"episode {number} has no states")
+    return {f"x{i}": column.tolist() for i, column in enumerate(np.stack(rows).T)}
+
+
+def _episode(number: int, given: Any, vectors: bool = False) -> Episode:
     """Return an episode of a list of dicts, after checking its keys and lengths."""
     if not isinstance(given, Mapping):
         raise OptionTypeError(f"episode {number} must be a dict with the keys {', '.join(KEYS)}, not {shown(given)}")
@@ -168,6 +214,12 @@ def _episode(number: int, given: Any) -> Episode:
         if key not in given:
             raise LogError(f"episode {number} has no {key}")
     states = given["states"] if isinstance(given["states"], Mapping) else {"state": given["states"]}
+    if vectors and not isinstance(given["states"], Mapping):
+        if not _is_matrix(given["states"]):
+            raise LogError(
+                f"episode {number}: states must be an array [steps, columns] of vectors, as in other episodes"
+            )
+        states = _vector_entries(number, given["states"])
     columns: dict[str, Sequence[Any]] = {
         check_instance("a column of states", name, str): _entries(number, name, column)
         for name, column in states.items()
@@ -244,7 +296,11 @@ def _columns(name: str, space: Any, observations: Any) -> dict[str, Sequence[Any
 
 
 def _episodes_dataset(
-    episodes: Sequence[Episode], names: NDArray[np.int64] | None, bins: Bins | None, spec: dict[str, Any]
+    episodes: Sequence[Episode],
+    names: NDArray[np.int64] | None,
+    bins: Bins | None,
+    spec: dict[str, Any],
+    vectors: bool = False,
 ) -> OfflineDataset:
     """Return the dataset of recorded episodes.
 
@@ -253,6 +309,7 @@ def _episodes_dataset(
         names: [actions] all actions, if they are known; defaults to those that were taken.
         bins: intervals of continuous columns.
         spec: where the episodes come from.
+        vectors: whether the columns of states make up vectors.
     """
     if not episodes:
         raise LogError("there are no episodes")
@@ -264,19 +321,27 @@ def _episodes_dataset(
             raise LogError(f"episode {number} has no states")
         if _parts(episode) != _parts(episodes[0]):
             raise LogError(f"episode {number} has {_parts(episode)}, but episode 0 has {_parts(episodes[0])}")
+    if vectors and bins:
+        raise OptionError("bins make states of intervals, and vectors=True vectors of numbers: give only one of them")
     first = np.cumsum([0, *(episode.rows for episode in episodes)])
 
     def where(row: int) -> str:
         number = int(np.searchsorted(first, row, side="right")) - 1
         return f"episode {number}, step {row - first[number]}"
 
-    edges, state = {}, []
+    edges, state, numbers, known = {}, [], [], None
     for name in episodes[0].states:
         entries = [entry for episode in episodes for entry in episode.states[name]]
+        if vectors:
+            numbers.append(NumberColumn(name, list_numbers(name, entries, where)))
+            continue
         if name in bins:
             column, edges[name] = cut_column(name, list_numbers(name, entries, where), bins[name], where)
         else:
             column = list_column(name, entries, where)
+        state.append(column)
+    if vectors:
+        column, _, known = vector_columns(numbers, (), where)
         state.append(column)
 
     def per_step(part: str) -> list[Any]:
@@ -302,6 +367,7 @@ def _episodes_dataset(
     return log_dataset(
         Log(
             state=tuple(state),
+            vectors=known,
             action=action,
             episode=Column(
                 "episode", np.repeat(np.arange(len(episodes), dtype=np.int32), np.diff(first)), np.arange(len(episodes))

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from selectenv.checks import check_instance, check_name, check_path, shown
+from selectenv.checks import check_flag, check_instance, check_name, check_path, shown
 from selectenv.datasets.arrow_columns import discrete, numbers, require, times
-from selectenv.datasets.csv_tables import CsvFile
+from selectenv.datasets.csv_tables import CsvFile, row_of_file
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.datasets.log_columns import Column, NumberColumn, cut_column, refuse
+from selectenv.datasets.log_columns import Column, NumberColumn, Where, cut_column, refuse
 from selectenv.datasets.log_dataset import Log, log_dataset
+from selectenv.datasets.vector_columns import vector_columns
 from selectenv.errors import DatasetFileError, LogError, OptionError, OptionTypeError
 
 Names = str | Sequence[str]
@@ -31,6 +32,8 @@ def from_dataframe(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
+    vectors: bool = False,
 ) -> OfflineDataset:
     """Make a dataset from a data frame with one row per transition, and print a one-line summary to stderr.
 
@@ -56,13 +59,19 @@ def from_dataframe(
         reward: the column of rewards, each hidden until its state is labelled.
         bins: for continuous columns of states and actions, the number of intervals of equal width to cut the column
             into, or the edges between the intervals, each of which belongs to the interval above it.
+        missing: text to put in place of missing entries of the state, such as "unknown"; a column of numbers with
+            missing entries becomes text. By default such entries are refused.
+        vectors: whether the columns of ``state`` are numbers that make up a vector. Vectors that are seen once are best
+            labelled in groups: see `group_states`.
 
     Raises:
         LogError: an entry that cannot be used; the message names its row, counted from 0, and its column.
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(
+        state, action, episode, time, next_state, terminated, truncated, reward, bins, missing, vectors
+    )
     return _dataset(columns, _open_frame(frame, columns), "data frame")
 
 
@@ -78,6 +87,8 @@ def from_csv(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
+    vectors: bool = False,
     delimiter: str = ",",
 ) -> OfflineDataset:
     """Make a dataset from a CSV file with a header; see `from_dataframe`.
@@ -95,16 +106,20 @@ def from_csv(
         truncated: the column that says whether an episode was truncated after a transition.
         reward: the column of rewards.
         bins: intervals of continuous columns.
+        missing: text in place of missing entries of the state.
+        vectors: whether the columns of ``state`` make up a vector.
         delimiter: the character between two fields.
 
     Raises:
         DatasetFileError: the file cannot be read.
-        LogError: an entry that cannot be used; the message names its row, counted from 0 without the header, and its
-            column.
+        LogError: an entry that cannot be used; the message names its row, counted from 0 without the header and as
+            spreadsheets count, and its column.
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(
+        state, action, episode, time, next_state, terminated, truncated, reward, bins, missing, vectors
+    )
     file = CsvFile(_existing(path), delimiter)
     columns.check(file.names)
     numeric = [name for name in columns.names if name in columns.numeric]
@@ -124,6 +139,8 @@ def from_parquet(
     truncated: str | None = None,
     reward: str | None = None,
     bins: Bins | None = None,
+    missing: str | None = None,
+    vectors: bool = False,
 ) -> OfflineDataset:
     """Make a dataset from a Parquet file, or a directory of such files; see `from_dataframe`.
 
@@ -138,6 +155,8 @@ def from_parquet(
         truncated: the column that says whether an episode was truncated after a transition.
         reward: the column of rewards.
         bins: intervals of continuous columns.
+        missing: text in place of missing entries of the state.
+        vectors: whether the columns of ``state`` make up a vector.
 
     Raises:
         DatasetFileError: the file cannot be read.
@@ -145,7 +164,9 @@ def from_parquet(
         UnknownNameError: there is no such column.
         MissingExtraError: PyArrow is not installed.
     """
-    columns = LogColumns.checked(state, action, episode, time, next_state, terminated, truncated, reward, bins)
+    columns = LogColumns.checked(
+        state, action, episode, time, next_state, terminated, truncated, reward, bins, missing, vectors
+    )
     arrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     file = _existing(path)
     try:
@@ -170,6 +191,9 @@ class LogColumns:
     truncated: str | None
     reward: str | None
     bins: Bins
+    missing: str | None
+    """Text in place of missing entries of the state."""
+    vectors: bool = False
 
     @classmethod
     def checked(
@@ -183,6 +207,8 @@ class LogColumns:
         truncated: Any,
         reward: Any,
         bins: Any,
+        missing: Any,
+        vectors: Any,
     ) -> "LogColumns":
         """Return the roles of columns as a caller gives them.
 
@@ -191,16 +217,22 @@ class LogColumns:
         """
         entered = () if next_state is None else _several("next_state", next_state)
         bins = {} if bins is None else bins
-        found = cls(_several("state", state), action, episode, time, entered, terminated, truncated, reward, bins)
-        if entered and len(entered) != len(found.state):
-            raise OptionError(f"next_state must name one column for each of {shown(found.state)}, not {shown(entered)}")
+        states = _several("state", state)
+        check_flag("vectors", vectors)
+        found = cls(states, action, episode, time, entered, terminated, truncated, reward, bins, missing, vectors)
+        if entered and len(entered) != len(states):
+            raise OptionError(f"next_state must name one column for each of {shown(states)}, not {shown(entered)}")
         check_instance("action", action, str)
-        for name in ("episode", "time", "terminated", "truncated", "reward"):
+        for name in ("episode", "time", "terminated", "truncated", "reward", "missing"):
             if getattr(found, name) is not None:
                 check_instance(name, getattr(found, name), str)
         check_instance("bins", found.bins, Mapping)  # type: ignore[type-abstract]
         for column in found.bins:
-            check_name("column in bins", column, (*found.state, action))
+            check_name("column in bins", column, (action,) if vectors else (*states, action))
+        if missing is not None and (not missing or not missing.isprintable()):
+            raise OptionError(f"missing must be printable text, such as 'unknown', not {shown(missing)}")
+        if missing is not None and vectors:
+            raise OptionError("missing replaces entries by text, and vectors=True needs numbers: give only one of them")
         return found
 
     @property
@@ -212,8 +244,9 @@ class LogColumns:
     @property
     def numeric(self) -> set[str | None]:
         """The names of the columns that must hold numbers or dates."""
-        entered = {name for name, of in zip(self.next_state, self.state, strict=False) if of in self.bins}
-        return {self.time, self.reward, *self.bins, *entered}
+        cut = self.state if self.vectors else self.bins
+        entered = {name for name, of in zip(self.next_state, self.state, strict=False) if of in cut}
+        return {self.time, self.reward, *self.bins, *cut, *entered}
 
     def check(self, available: Sequence[str]) -> None:
         """Check that the log has the columns.
@@ -229,12 +262,12 @@ class LogColumns:
 
     def spec(self, source: str, edges: Mapping[str, Any]) -> dict[str, Any]:
         """Return where a dataset comes from, ready for JSON."""
-        roles = {role: value for role, value in vars(self).items() if role != "bins" and value}
-        cut = {"bins": {name: found.tolist() for name, found in edges.items()}} if edges else {}
+        roles = {role: value for role, value in vars(self).items() if role not in ("bins", "missing") and value}
         return {
             "source": source,
             "columns": {k: list(v) if isinstance(v, tuple) else v for k, v in roles.items()},
-            **cut,
+            **({"bins": {name: found.tolist() for name, found in edges.items()}} if edges else {}),
+            **({"missing": self.missing} if self.missing else {}),
         }
 
 
@@ -311,7 +344,7 @@ def _dataset(
     columns: LogColumns, column: Callable[[str], Any], source: str, *, untyped: bool = False
 ) -> OfflineDataset:
     """Make a dataset from the columns of a table."""
-    where = "row {}".format
+    where: Where = row_of_file if untyped else "row {}".format
     edges: dict[str, Any] = {}
 
     def values(name: str, like: str | None = None) -> Column:
@@ -325,9 +358,23 @@ def _dataset(
     def optional(name: str | None) -> Column | None:
         return None if name is None else values(name)
 
+    def number_columns(names: Sequence[str]) -> list[NumberColumn]:
+        return [NumberColumn(name, numbers(name, column(name), where)) for name in names]
+
+    state: tuple[Column, ...]
+    following: tuple[Column, ...]
+    vectors = None
+    if columns.vectors:
+        acted, entered = number_columns(columns.state), number_columns(columns.next_state)
+        one, following, vectors = vector_columns(acted, entered, where)
+        state = (one,)
+    else:
+        state = tuple(map(values, columns.state))
+        following = tuple(map(values, columns.next_state, columns.state))
     log = Log(
-        state=tuple(map(values, columns.state)),
-        next_state=tuple(map(values, columns.next_state, columns.state)),
+        state=state,
+        next_state=following,
+        vectors=vectors,
         action=values(columns.action),
         episode=optional(columns.episode),
         terminated=optional(columns.terminated),
@@ -340,5 +387,6 @@ def _dataset(
         else NumberColumn(columns.reward, numbers(columns.reward, column(columns.reward), where)),
         where=where,
         spec=columns.spec(source, edges),
+        missing=columns.missing,
     )
     return log_dataset(log)

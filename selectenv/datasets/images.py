@@ -1,6 +1,7 @@
 """Image states: packed into bits, identified by a 64-bit hash, and verified by comparison."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,16 @@ class Images:
             images: the images to find.
         """
         return find_rows(pack(images), np.uint64(self.salt), ids, self.words)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, as they are stored."""
+        return {"images": self.words, "image_shape": np.array([*self.shape, self.salt])}
+
+
+def take_images(arrays: dict[str, Any]) -> Images:
+    """Remove the images from the arrays of a file and return them."""
+    *shape, salt = arrays.pop("image_shape").tolist()
+    return Images(arrays.pop("images"), tuple(shape), salt)
 
 
 def deduplicate(words: UintArray) -> tuple[IntArray, Int32Array, UintArray, int]:

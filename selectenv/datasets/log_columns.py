@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from selectenv.checks import LARGEST_INT, as_reals, check_int, is_int, shown
 from selectenv.errors import LogError, OptionError
-from selectenv.typing import FloatArray, Int32Array, IntArray
+from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 DENSE_VALUES = 1 << 24
 """Integers are numbered by direct addressing up to this many possible values, and by sorting beyond."""
@@ -48,11 +48,19 @@ def refuse(where: Where, row: Any, column: str, reason: str) -> NoReturn:
     raise LogError(f"{where(int(row))}, column {column!r}: {reason}")
 
 
-def refuse_missing(column: Column, where: Where, reason: str = "the entry is missing") -> None:
+def refuse_missing(column: Column, where: Where, advice: str) -> None:
     """Raise a `LogError` if an entry of a column is missing."""
     missing = column.code < 0
     if missing.any():
-        refuse(where, missing.argmax(), column.name, reason)
+        others = int(missing.sum()) - 1
+        also = f", and {others:,} more in this column" if others else ""
+        refuse(where, missing.argmax(), column.name, f"the entry is missing{also}; {advice}")
+
+
+def filled_column(column: Column, gaps: BoolArray, text: str) -> Column:
+    """Return a column as text, with ``text`` in the rows ``gaps``."""
+    code = np.where(gaps, np.int32(len(column.values)), column.code)
+    return sorted_column(column.name, code, np.append(column.values.astype(str), text))
 
 
 def number_values(values: IntArray) -> tuple[IntArray, Int32Array]:
@@ -95,8 +103,9 @@ def whole_number_column(name: str, values: FloatArray, where: Where) -> Column:
             where,
             row,
             name,
-            f"{values[row]:g} is not a whole number; cut a continuous column into intervals: bins={{{name!r}: 10}}, "
-            f"or a list of edges instead of 10",
+            f"{values[row]:g} is not a whole number; cut a continuous column into intervals: bins={{{name!r}: 10}}, or "
+            f"a list of edges instead of 10 (on the command line, --bins {name}=10), or make vectors of the columns: "
+            "vectors=True (--vectors)",
         )
     return integer_column(name, np.where(missing, 0, values).astype(np.int64), missing)
 

@@ -14,12 +14,14 @@ from selectenv.datasets.log_columns import (
     Column,
     NumberColumn,
     Where,
+    filled_column,
     number_values,
     refuse,
     refuse_missing,
     truths,
     with_shared_values,
 )
+from selectenv.datasets.vector_observations import Vectors
 from selectenv.errors import LogError
 from selectenv.io.progress import show
 from selectenv.io.resources import require_memory
@@ -50,6 +52,10 @@ class Log:
     terminated: Column | None = None
     truncated: Column | None = None
     reward: NumberColumn | None = None
+    missing: str | None = None
+    """Text in place of missing entries of states; None refuses them."""
+    vectors: Vectors | None = None
+    """If states are vectors: ``state`` is then one column of numbers of vectors."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -66,11 +72,14 @@ def log_dataset(log: Log) -> OfflineDataset:
         raise LogError("the log is empty: it needs at least one row")
     if log.episode is None and log.terminated is None and not log.next_state:
         raise LogError(
-            "episodes cannot be told apart: name the column that numbers them (episode=), the one that says where they "
-            "terminate (terminated=), or the columns of the next state (next_state=)"
+            "episodes cannot be told apart: name the column that numbers them (episode), the one that says where they "
+            "terminate (terminated), or the columns of the next state (next_state)"
         )
-    for column in (*log.state, *(() if log.episode is None else (log.episode,))):
-        refuse_missing(column, log.where)
+    log = _filled(log)
+    for column in log.state:
+        refuse_missing(column, log.where, "the option missing puts a text such as 'unknown' there")
+    if log.episode is not None:
+        refuse_missing(log.episode, log.where, "every row needs the episode that it belongs to")
     log = _in_order(log)
     number, following, columns = _number_states(log)
     terminated, truncated = (
@@ -90,9 +99,14 @@ def log_dataset(log: Log) -> OfflineDataset:
     ended = last & ~known & ~cut if log.terminated is None else _flags(log, log.terminated, terminated, rows, last)
     cut = (cut | last | jump) & ~ended
 
-    ids, place, columns = _ids({name: _narrow(values[acted]) for name, values in columns.items()})
+    kept, observations = acted.copy(), None
+    if log.vectors is not None:  # learners bootstrap from the vectors after truncated episodes
+        kept[following[~ended & (following >= 0)]] = True
+    ids, place, columns = _ids({name: _narrow(values[kept]) for name, values in columns.items()})
+    if log.vectors is not None:
+        observations, ids = Vectors(log.vectors[ids], log.vectors.columns), np.arange(len(ids))
     to_number = np.full(len(acted), -1, np.int32)
-    to_number[acted] = place
+    to_number[kept] = place
     names = log.action.values
     plain = names.dtype.kind != "U" and np.array_equal(names, np.arange(len(names)))
     dataset = OfflineDataset(
@@ -100,17 +114,36 @@ def log_dataset(log: Log) -> OfflineDataset:
         n_actions=len(names),
         state=to_number[state],
         action=log.action.code[rows],
-        next_state=np.where(known & ~ended, to_number[following], np.int32(-1)),
+        next_state=np.where((following >= 0) & ~ended, to_number[following], np.int32(-1)),
         terminated=ended,
         truncated=cut,
         episode_start=np.concatenate([[True], (ended | cut)[:-1]]),
         hidden_reward=None if log.reward is None else _rewards(log, log.reward, rows),
         spec=log.spec if log.terminated is not None else log.spec | {"terminal": "assumed at ends of episodes"},
         action_names=None if plain else names,
+        observations=observations,
         state_columns=columns,
     )
     show(dataset.summary)
     return dataset
+
+
+def _filled(log: Log) -> Log:
+    """Return the log with ``log.missing`` in place of missing entries of states.
+
+    A next state of which every column is missing stays missing: it is that of the next row.
+    """
+    if log.missing is None:
+        return log
+    state, entered = list(log.state), list(log.next_state)
+    known = np.logical_or.reduce([column.code >= 0 for column in entered]) if entered else np.zeros(len(log), bool)
+    for i, column in enumerate(state):
+        gaps, gaps_entered = column.code < 0, (entered[i].code < 0) & known if entered else known
+        if gaps.any() or gaps_entered.any():
+            state[i] = filled_column(column, gaps, log.missing)
+            if entered:
+                entered[i] = filled_column(entered[i], gaps_entered, log.missing)
+    return replace(log, state=tuple(state), next_state=tuple(entered))
 
 
 def _in_order(log: Log) -> Log:

@@ -177,5 +177,5 @@ class _Record:
             episode_start=np.concatenate([[True], (terminated | truncated)[:-1]]),
             hidden_reward=reward,
             spec=spec,
-            images=Images(known, world.shape, salt),
+            observations=Images(known, world.shape, salt),
         )

@@ -1,5 +1,6 @@
 """The names of actions, the columns of states and the summary of a dataset, for human readers."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,9 @@ STORED_COLUMN = "state_column_"
 """Keys of the columns of states among the stored arrays of a dataset."""
 
 LISTED = 6
-"""Largest number of names that a summary lists."""
+"""Largest number of names that a summary or an error message lists."""
+MOST_SEARCHED, LONGEST_SEARCHED = 2_000, 200
+"""Numbers of ids, and of characters of an id, up to which the closest id is searched for."""
 
 
 def check_action_names(names: Any, n_actions: int) -> None:
@@ -69,8 +72,18 @@ def summary(dataset: "OfflineDataset") -> str:
     )
 
 
+def unknown_state(id: Any, ids: NDArray[Any]) -> str:
+    """Return an error message about an id that is not among ``ids``: a few of them, and the closest one."""
+    listed = ", ".join(map(shown, ids[:LISTED])) + (", ..." if len(ids) > LISTED else "")
+    close: list[str] = []
+    if isinstance(id, str) and ids.dtype.kind == "U":
+        close = difflib.get_close_matches(id[:LONGEST_SEARCHED], ids[:MOST_SEARCHED].tolist(), n=1)
+    hint = f". Did you mean {shown(close[0])}?" if close else ""
+    return f"there is no state with id {shown(id)}; the ids are {listed}{hint}"
+
+
 def _counted(count: int, what: str, names: Sequence[Any] = ()) -> str:
     """Return a number of things, and the names of the first ones."""
-    texts = [str(name) if str(name).isprintable() else repr(name) for name in names[:LISTED]]
+    texts = [str(name) if str(name).isprintable() and "," not in str(name) else repr(name) for name in names[:LISTED]]
     listed = ", ".join(texts) + (", ..." if len(names) > LISTED else "")
     return f"{count:,} {what}{'' if count == 1 else 's'}{f' ({listed})' if listed else ''}"

@@ -16,8 +16,12 @@ import platformdirs
 
 from selectenv.checks import check_instance, check_path
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.datasets.images import Images
+from selectenv.datasets.grouping import regroup
+from selectenv.datasets.groups import STORED_CELLS, STORED_CENTRES, STORED_IDS
+from selectenv.datasets.images import take_images
 from selectenv.datasets.naming import take_stored_columns
+from selectenv.datasets.state_observations import StateObservations
+from selectenv.datasets.vector_observations import STORED_VALUES, take_vectors
 from selectenv.errors import CacheWarning, DatasetFileError
 from selectenv.io.atomic import whole_file
 
@@ -25,6 +29,11 @@ FORMAT = "selectenv-dataset"
 VERSION = 2
 NAMES_VERSION = 3
 """Version of files with names of actions or columns of states, which releases that read only version 2 do not know."""
+VECTORS_VERSION = 4
+"""Version of files with vectors or groups."""
+VERSIONS = (VERSION, NAMES_VERSION, VECTORS_VERSION)
+STORED = (STORED_IDS, STORED_CELLS, STORED_CENTRES)
+"""Keys of the arrays that describe groups."""
 ALIGNMENT = 64
 HEADER_BYTES = 1 << 16
 """Upper limit on the header of an array."""
@@ -38,7 +47,7 @@ def save(dataset: OfflineDataset, path: str | os.PathLike[str]) -> Path:
     target = check_path("path", path)
     header = {
         "format": FORMAT,
-        "version": VERSION if dataset.action_names is None and not dataset.state_columns else NAMES_VERSION,
+        "version": _version(dataset),
         "n_actions": dataset.n_actions,
         "spec": dict(dataset.spec),
         "digest": _digest(dataset),
@@ -75,23 +84,27 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
         raise DatasetFileError(f"{os.fspath(path)!r} is not a dataset written by selectenv") from None
     except Exception as error:  # corrupt files raise unrelated exception types: those of NumPy, zipfile, zlib, ...
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged or not a dataset file ({error})") from None
-    if version not in (VERSION, NAMES_VERSION):
+    if version not in VERSIONS:
         raise DatasetFileError(
-            f"{os.fspath(path)!r} has format version {version}; this release reads {VERSION} and {NAMES_VERSION}"
+            f"{os.fspath(path)!r} has format version {version}; this release reads {', '.join(map(str, VERSIONS))}"
         )
     try:
-        images = None
+        observations: StateObservations | None = None
         if "images" in arrays:
-            *shape, salt = arrays.pop("image_shape").tolist()
-            images = Images(arrays.pop("images"), tuple(shape), salt)
+            observations = take_images(arrays)
+        elif STORED_VALUES in arrays:
+            observations = take_vectors(arrays)
+        groups = {name: arrays.pop(name) for name in STORED if name in arrays}
         dataset = OfflineDataset(
             n_actions=int(header["n_actions"]),
             hidden_reward=arrays.pop("hidden_reward", None),
             spec=header["spec"],
-            images=images,
+            observations=observations,
             state_columns=take_stored_columns(arrays),
             **arrays,
         )
+        if groups:
+            dataset = regroup(dataset, groups)
         intact = _digest(dataset) == digest
     except Exception as error:  # a corrupt header raises unrelated exception types
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: {error}") from None
@@ -128,6 +141,13 @@ def _map(path: Path, raw: BinaryIO, member: zipfile.ZipInfo) -> Any:
     if offset % dtype.itemsize:  # written by another program
         return np.fromfile(raw, dtype, int(np.prod(shape))).reshape(shape)
     return np.asarray(np.memmap(path, dtype, "r", offset, shape))
+
+
+def _version(dataset: OfflineDataset) -> int:
+    """Return the oldest format version that can hold a dataset."""
+    if dataset.vectors is not None or dataset.groups is not None:
+        return VECTORS_VERSION
+    return VERSION if dataset.action_names is None and not dataset.state_columns else NAMES_VERSION
 
 
 def _digest(dataset: OfflineDataset) -> str:

@@ -37,14 +37,15 @@ class GameReturns:
         Raises:
             DatasetError: the data have no images of this game.
         """
-        if dataset.images is None or dataset.images.shape != world.shape:
+        images = dataset.base.images
+        if images is None or images.shape != world.shape:
             raise DatasetError(f"the dataset has no images of {world.name}: collect it from the game")
         if dataset.n_actions != world.n_actions:
             raise DatasetError(
                 f"the dataset has {dataset.n_actions} actions and {world.name} with actions={world.actions!r} has "
                 f'{world.n_actions}: its action sets are "all" and "minimal"'
             )
-        self.world, self._ids, self._images = world, dataset.ids, dataset.images
+        self.world, self._data = world, dataset
         self._keys = stream_keys(check_int("rollouts", episodes), seed, "evaluation")
         self.policies_at_once = int(np.clip(POLICY_BYTES // (8 * dataset.n_states * dataset.n_actions), 1, 16))
         self._spare: list[Games] = []  # games to reuse; each thread takes one out
@@ -78,7 +79,7 @@ class GameReturns:
         playing, factor = np.arange(len(keys)), 1.0
         for step in range(EPISODE_LIMIT):
             images = games.images[playing]
-            states = self._images.find(self._ids, images).astype(np.int64)
+            states = self._data.locate(images).astype(np.int64)
             chances = policies.probabilities(playing // episodes, states, images)
             unknown = np.isnan(chances[:, 0])
             steps += np.array([len(playing), np.count_nonzero(unknown)])

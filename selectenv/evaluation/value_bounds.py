@@ -37,6 +37,10 @@ class ValueBounds:
     tolerance: float = 0.0
     """Differences up to this size are rounding: learners treat actions that close as equally good."""
 
+    def __repr__(self) -> str:
+        """Return the bounds, the regret included."""
+        return f"ValueBounds(least={self.least}, most={self.most}, upper={self.upper}, regret={self.regret})"
+
     @property
     def regret(self) -> float:
         """How much the policy can earn less than the best one, at most; 0 if the difference is rounding."""
@@ -70,17 +74,13 @@ def value_bounds(
     if policy.shape != (n, dataset.n_actions) or not ((policy >= 0) & (policy < np.inf)).all():
         raise PolicyError(f"policy must be probabilities of shape {(n, dataset.n_actions)}")
     known = ~np.isnan(rewards)
-    lows, highs = (
-        np.broadcast_to(range_end(name, end, n), n)[dataset.state] for name, end in (("low", low), ("high", high))
-    )
-    wrong = np.flatnonzero((lows > highs) | (known & ((rewards < lows) | (rewards > highs))))
+    lows, highs = (np.broadcast_to(end, n)[dataset.state] for end in range_ends(dataset, low, high))
+    wrong = np.flatnonzero(known & ((rewards < lows) | (rewards > highs)))
     if len(wrong):
         at = wrong[0]
-        state, ends = shown(dataset.ids[dataset.state[at]]), f"{lows[at]:g} to {highs[at]:g}"
-        if lows[at] > highs[at]:
-            raise OptionError(f"low must not exceed high; in state {state} they are {lows[at]:g} and {highs[at]:g}")
         raise OptionError(
-            f"the range of rewards in state {state} is {ends}, and the known reward {rewards[at]:g} is not in it"
+            f"the range of rewards in state {shown(dataset.ids[dataset.state[at]])} is {lows[at]:g} to {highs[at]:g}, "
+            f"and the known reward {rewards[at]:g} is not in it"
         )
     worst, best = (
         dataset.empirical_model(np.where(known, rewards, ends), exclude_unseen=True) for ends in (lows, highs)
@@ -93,12 +93,23 @@ def value_bounds(
     return ValueBounds(least, most, _value(dataset, best, gamma), 2.0 * tie / (1.0 - gamma))
 
 
-def range_end(name: str, end: Any, n: int) -> FloatArray:
-    """Return one end of a range of rewards as an array [1], or [n] if it is given per state.
+def range_ends(dataset: OfflineDataset, low: Any, high: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of a range of rewards as arrays [1], or [n] where they are given per state.
 
     Raises:
-        OptionError: it is neither a finite number nor n of them.
+        OptionError: an end is neither a finite number nor n of them, or the range is empty.
     """
+    lows, highs = _range_end("low", low, dataset.n_states), _range_end("high", high, dataset.n_states)
+    empty = np.flatnonzero(lows > highs)
+    if len(empty):
+        everywhere = len(lows) == len(highs) == 1
+        where = "" if everywhere else f" in state {shown(dataset.ids[empty[0]])}"
+        least, most = (np.broadcast_to(end, dataset.n_states)[empty[0]] for end in (lows, highs))
+        raise OptionError(f"low must not exceed high; they are {least:g} and {most:g}{where}")
+    return lows, highs
+
+
+def _range_end(name: str, end: Any, n: int) -> FloatArray:
     found = as_reals(name, [end] if is_real(end) else end, OptionError)
     if found.shape not in ((1,), (n,)) or not (np.abs(found) <= LARGEST_REWARD).all():
         raise OptionError(f"{name} must be a finite number, or {n} of them, one per state, not {shown(end)}")

@@ -1,15 +1,22 @@
 """How loops are compiled: cached on disk, without the GIL, with IEEE semantics except for fused multiply-add."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
+from numba.extending import overload
 
 from selectenv.kernels.threads import is_worker_process
 
 F = TypeVar("F", bound=Callable[..., Any])
+EXACT_PART: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract"},
+    "forceinline": True,
+}
 
 
 def kernel(function: F) -> F:
@@ -45,7 +52,7 @@ def exact_part(function: F) -> F:
     The compiler inlines it before it optimises the caller, so a process that compiles a kernel and one that loads the
     parts from the cache run the same machine code.
     """
-    compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
+    compile_ = numba.njit(cache=True, **EXACT_PART)
     return cast(F, compile_(function))
 
 
@@ -55,6 +62,24 @@ def summing_part(function: F) -> F:
         cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True
     )
     return cast(F, compile_(function))
+
+
+def part_by_type(parts: Mapping[type, Callable[..., Any]]) -> Callable[..., Any]:
+    """Return a part of kernels that the compiler chooses by the type of its first argument.
+
+    Args:
+        parts: subclasses of `NamedTuple`, and the functions made by `exact_part` that take them.
+    """
+
+    def chosen_by_type(*arguments: Any) -> Any:
+        """Call the part for the type of the first argument from Python."""
+        return parts[type(arguments[0])](*arguments)
+
+    def choose(*arguments: Any) -> Any:
+        return cast(Any, parts[arguments[0].instance_class]).py_func
+
+    overload(chosen_by_type, jit_options=cast(Any, EXACT_PART), strict=False)(choose)
+    return chosen_by_type
 
 
 class _CompileNotice(event.Listener):

@@ -47,18 +47,19 @@ def is_list(answer: Any) -> bool:
 def _by_action(query: Query, answer: Mapping[Any, Any]) -> dict[str, float]:
     """Return the number of each action; keys may be actions or their text, as JSON has it."""
     actions = [str(action.action) for action in query.actions]
-    listed = f"the data took {', '.join(actions)} in the state {shown(query.id)}"
+    taken = ", ".join(shown(action.action) for action in query.actions)
+    listed = f"the data took {taken} in the state {shown(query.id)}"
     given: dict[str, float] = {}
     for action, value in answer.items():
         text = str(action)
         if text not in actions:
             raise AnswerError(f"{listed}, and the answer has a number for {shown(action)}")
         if text in given:
-            raise AnswerError(f"{listed}, and the answer has two numbers for {text}")
+            raise AnswerError(f"{listed}, and the answer has two numbers for {shown(action)}")
         given[text] = _number(query, value)
-    missing = [action for action in actions if action not in given]
+    missing = [action.action for action in query.actions if str(action.action) not in given]
     if missing:
-        raise AnswerError(f"{listed}, and the answer has no number for {', '.join(missing)}")
+        raise AnswerError(f"{listed}, and the answer has no number for {', '.join(map(shown, missing))}")
     return given
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from selectenv.checks import as_ints
 from selectenv.errors import StrategyError
+from selectenv.labelling.session_settings import SessionSettings
 from selectenv.labelling.strategy import Strategy
 from selectenv.labelling.told_problem import ToldProblem
 from selectenv.observation import Observation, data_features, learned_features, reward_features, usual_exploit
@@ -38,29 +39,23 @@ class NextQueries:
     A state that was chosen and has no answer yet counts as a label that revealed nothing.
     """
 
-    def __init__(
-        self, problem: ToldProblem, strategy: Strategy, budget: int, seed: int, labels_per_refit: int, occupancy: str
-    ) -> None:
+    def __init__(self, problem: ToldProblem, strategy: Strategy, settings: SessionSettings) -> None:
         """Begin without answers.
 
         Args:
             problem: the problem, to which answers are told.
             strategy: the agent.
-            budget: number of labels.
-            seed: seed of the strategy.
-            labels_per_refit: labels between two refits of the learner.
-            occupancy: how `on_policy_visitation` treats tied actions.
+            settings: the settings of the session.
         """
-        self.problem, self.strategy, self.budget = problem, strategy, budget
-        self._seed, self._refit_every, self._occupancy = seed, labels_per_refit, occupancy
+        self.problem, self.strategy, self.settings = problem, strategy, settings
         self._data_features, self._exploit = data_features(problem), usual_exploit(problem)
         self._view = SelectionView(
             problem.dataset,
             **learner_terms(problem.learner),
-            budget=budget,
+            budget=settings.budget,
             initial=np.empty(0, np.int64),
             exploit=self._exploit,
-            labels_per_refit=labels_per_refit,
+            labels_per_refit=settings.labels_per_refit,
         )
         strategy.begin(self._view)
 
@@ -82,11 +77,11 @@ class NextQueries:
         Raises:
             StrategyError: the strategy chose a state that cannot be asked about.
         """
-        rng = generator(self._seed, "selection", self.strategy.name)
+        rng = generator(self.settings.seed, "selection", self.strategy.name)
         if before.rng is not None:
             rng.bit_generator.state = before.rng
-        left = self.budget - len(chosen)
-        between_refits = 1 if self.strategy.one_at_a_time else self._refit_every - len(chosen) % self._refit_every
+        left, refit_every = self.settings.budget - len(chosen), self.settings.labels_per_refit
+        between_refits = 1 if self.strategy.one_at_a_time else refit_every - len(chosen) % refit_every
         k = left if self.strategy.taxonomy.test_loop == "open" else min(left, max(wanted, between_refits))
         obs, info, scale = self._observe(chosen, before)
         found: Any = self.strategy.select_many(obs, info, k, rng) if k > 1 else [self.strategy.select(obs, info, rng)]
@@ -105,23 +100,24 @@ class NextQueries:
 
     def _observe(self, chosen: IntArray, before: ChoiceState) -> tuple[Observation, dict[str, Any], float]:
         """Return the observation and the info that the environment would return, and the scale of the values."""
-        problem = self.problem
+        problem, budget, refit_every = self.problem, self.settings.budget, self.settings.labels_per_refit
         labelled_at = np.zeros(problem.n_states, np.int64)
         labelled_at[chosen] = np.arange(1, len(chosen) + 1)
         fitted = np.zeros(problem.n_states, bool)
-        fitted[chosen[: len(chosen) // self._refit_every * self._refit_every]] = True
+        fitted[chosen[: len(chosen) // refit_every * refit_every]] = True
         result = problem.learn(fitted & problem.revealable)
-        learned, scale = learned_features(problem, result, fitted, before.scale, self._occupancy, self._exploit)
+        occupancy = self.settings.occupancy
+        learned, scale = learned_features(problem, result, fitted, before.scale, occupancy, self._exploit)
         summary = problem.dataset.reward_summary(problem.rewards)
         obs = {**{name: feature.copy() for name, feature in self._data_features.items()}, **learned}
-        obs["labelled"] = (labelled_at / self.budget).astype(np.float32)
+        obs["labelled"] = (labelled_at / budget).astype(np.float32)
         obs |= reward_features(summary.mean, float(summary.largest_magnitude.max()))
-        obs["budget"] = np.array([1 - len(chosen) / self.budget], np.float32)
+        obs["budget"] = np.array([1 - len(chosen) / budget], np.float32)
         mask = (labelled_at == 0) & problem.dataset.labelable
         info: dict[str, Any] = {
             "states": problem.states.copy(),
             "action_mask": mask.astype(np.int8),
-            "budget": self.budget,
+            "budget": budget,
             "initial": np.empty(0, np.int64),
             "initial_revealed": {},
         }

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.labelling.group_summary import GroupSummary, summarise_group
 from selectenv.typing import IntArray
 
 EPISODES = 3
@@ -81,7 +82,9 @@ class Query:
     columns: Mapping[str, Any] = field(default_factory=dict)
     """The entries of the state by column, if states are made of several columns of a log."""
     observation: NDArray[Any] | None = field(default=None, repr=False, compare=False)
-    """The image of the state, if there is one."""
+    """The image or the vector of the state, if there is one."""
+    group: GroupSummary | None = field(default=None, repr=False)
+    """What the group looks like, if states are groups of vectors."""
     annotator: str = ""
     """To whom it was handed out."""
     leased_until: float = 0.0
@@ -132,11 +135,19 @@ def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str 
         visits=len(transitions),
         actions=tuple(actions),
         episodes=tuple(_excerpt(dataset, names, t) for t in _examples(dataset, transitions)),
-        columns={name: values[number].item() for name, values in dataset.state_columns.items()},
-        observation=None if dataset.images is None else dataset.images[number],
+        columns=_columns(dataset, number),
+        observation=None if dataset.observations is None else dataset.observations[number],
+        group=summarise_group(dataset, transitions),
         annotator=annotator,
         leased_until=until,
     )
+
+
+def _columns(dataset: OfflineDataset, number: int) -> dict[str, Any]:
+    """Return the entries of a state by column."""
+    if dataset.vectors is not None:
+        return dict(zip(dataset.vectors.columns, dataset.vectors[number].tolist(), strict=True))
+    return {name: values[number].item() for name, values in dataset.state_columns.items()}
 
 
 def state_id(dataset: OfflineDataset, number: int) -> Any:

@@ -21,10 +21,7 @@ def make_or_resume(path: Path | None, settings: SessionSettings, dataset: Offlin
     if path is None:
         return LabelStore(None, settings.stored())
     if not os.path.exists(path):
-        large = is_large(dataset)
-        if large:
-            save(dataset, path_beside(path))
-        create(path, settings.stored(), None if large else pack(dataset))
+        _make(path, settings, dataset)
     store, name = LabelStore(path), repr(os.fspath(path))
     try:
         SessionSettings.read(store.settings(), name).check_same(settings, dataset, name)
@@ -32,6 +29,20 @@ def make_or_resume(path: Path | None, settings: SessionSettings, dataset: Offlin
         store.close()
         raise
     return store
+
+
+def _make(path: Path, settings: SessionSettings, dataset: OfflineDataset) -> None:
+    """Make the file of a session, and that of a large dataset beside it; nothing is left behind if this fails."""
+    if not is_large(dataset):
+        create(path, settings.stored(), pack(dataset))
+        return
+    beside = path_beside(path)
+    try:
+        save(dataset, beside)
+        create(path, settings.stored(), None)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def dataset_of(

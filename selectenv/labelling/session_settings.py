@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from selectenv.budget import cap_to_labelable, number_of_labels
@@ -11,7 +11,7 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, SessionError, SessionFileError
 from selectenv.labelling.strategy import Strategy, described, find_strategy
 from selectenv.learners.base import Learner
-from selectenv.learners.registry import LEARNERS, make_learner
+from selectenv.learners.registry import LEARNERS, LearnerDefaults, make_learner
 from selectenv.options import OCCUPANCIES
 from selectenv.references import is_reference
 
@@ -108,13 +108,19 @@ class SessionSettings:
             SessionError: they are not; the message says what differs.
         """
         self.check_dataset(dataset, name)
-        for field in fields(self):
-            mine, theirs = getattr(self, field.name), getattr(given, field.name)
-            if mine != theirs:
+        mine, theirs = self._flat(), given._flat()
+        for setting in {**mine, **theirs}:
+            if mine.get(setting) != theirs.get(setting):
                 raise SessionError(
-                    f"{name} is a session with {field.name}={mine!r}, not {theirs!r}: LabellingSession.open resumes it "
-                    "as it is; choose another path for a new session"
+                    f"{name} is a session with {setting}={shown(mine.get(setting))}, not {shown(theirs.get(setting))}: "
+                    "resume it with the settings that it was made with, or choose another file for a new session"
                 )
+
+    def _flat(self) -> dict[str, Any]:
+        """Return every setting by name, options of the strategy and the learner included."""
+        found = self.stored() | {"strategy": self.strategy["name"]}
+        found |= {f"strategy option {name}": value for name, value in (self.strategy["options"] or {}).items()}
+        return {**found, "options": None, **self.options}
 
     def check_dataset(self, dataset: OfflineDataset, name: str) -> None:
         """Check that a dataset is that of the session in the file ``name``.
@@ -146,8 +152,8 @@ class SessionSettings:
             return found
         if options is None or is_reference(wanted) or wanted.endswith(SAVED):
             raise SessionError(
-                f"{name} is a session of the strategy {wanted!r}, which no installed package registers: pass the "
-                "agent as strategy="
+                f"{name} is a session of the strategy {wanted!r}, which no installed package registers: pass it again "
+                "(strategy=, or --strategy on the command line), since a file must not decide which code is run"
             )
         return find_strategy(wanted, **options)
 
@@ -168,14 +174,17 @@ class SessionSettings:
         if given is not None:
             check_instance("learner", given, str)
         if (given is None and is_reference(learner)) or given not in (None, learner):
-            raise SessionError(f"{name} is a session of the learner {learner!r}: pass this as learner=")
+            raise SessionError(
+                f"{name} is a session of the learner {learner!r}: pass this again (learner=, or --learner on the "
+                "command line), since a file must not decide which code is run"
+            )
         row = LEARNERS.find(learner)
         row.check(dataset)
         scale = self.options.get("scale")
         if scale is not None and not row.uses_scale:
             raise OptionError(f"the learner {learner!r} does not use scale: leave this option out")
         rest = {option: value for option, value in self.options.items() if option not in ("learner", "scale")}
-        return make_learner(learner, scale=scale, **rest)
+        return make_learner(learner, defaults=LearnerDefaults().suited_to(dataset), scale=scale, **rest)
 
 
 def _in_words(dataset: OfflineDataset) -> str:

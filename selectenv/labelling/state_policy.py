@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import check_path, is_int, shown
+from selectenv.checks import check_path, is_int
 from selectenv.datasets.arrow_columns import require
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.naming import unknown_state
+from selectenv.datasets.nearest_centre import NearestCentre
 from selectenv.errors import OptionError, UnknownStateError, WeightsFileError
 from selectenv.io.atomic import whole_file
 from selectenv.io.weights import load_weights, save_weights
@@ -24,6 +26,8 @@ from selectenv.typing import FloatArray
 
 COLUMNS = ("state", "action", "probability", "value", "labelled")
 """Columns of the table of a policy, which has one row per state and action."""
+REGIONS = ("mean", "scale", "centres")
+"""Arrays of `NearestCentre` in the file of a policy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,25 +44,31 @@ class StatePolicy:
     """[n] learned state values."""
     labelled: NDArray[np.bool_]
     """[n] whether the rewards of the state were told."""
+    regions: NearestCentre | None = None
+    """Where vectors fall, if states are clusters of them: a vector can then be given instead of the id of a state."""
 
     @classmethod
     def of(cls, dataset: OfflineDataset, result: FitResult, labelled: NDArray[np.bool_]) -> "StatePolicy":
         """Return the policy that a learner found."""
-        return cls(dataset.ids, action_names(dataset), result.table, result.values, labelled.copy())
+        groups = None if dataset.cells is not dataset else dataset.groups
+        regions = groups.regions if groups is not None and isinstance(groups.regions, NearestCentre) else None
+        return cls(dataset.ids, action_names(dataset), result.table, result.values, labelled.copy(), regions)
 
     def probabilities(self, state: Any) -> dict[Action, float]:
-        """Return the probability of each action in a state.
+        """Return the probability of each action in a state, given by id, or for a vector if states are groups.
 
         Raises:
             UnknownStateError: the data have no state with this id.
+            ObservationError: the vector has other columns than those of the data.
         """
         return dict(zip(self.actions, self.table[self._number(state)].tolist(), strict=True))
 
     def action(self, state: Any) -> Action:
-        """Return the most probable action in a state; the first one of those that tie.
+        """Return the most probable action in a state, or for a vector; the first one of those that tie.
 
         Raises:
             UnknownStateError: the data have no state with this id.
+            ObservationError: the vector has other columns than those of the data.
         """
         return self.actions[int(self.table[self._number(state)].argmax())]
 
@@ -95,7 +105,11 @@ class StatePolicy:
         if target.suffix != ".npz":
             raise OptionError(f"a policy is saved as .npz or .csv, not as {target.name!r}")
         arrays = {"ids": self.ids, "table": self.table, "values": self.values, "labelled": self.labelled}
-        return save_weights(target, arrays, {"policy": 1, "actions": list(self.actions)})
+        card: dict[str, Any] = {"policy": 1, "actions": list(self.actions)}
+        if self.regions is not None:
+            arrays |= {name: getattr(self.regions, name) for name in REGIONS}
+            card["columns"] = list(self.regions.columns)
+        return save_weights(target, arrays, card)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "StatePolicy":
@@ -107,7 +121,10 @@ class StatePolicy:
         arrays, card = load_weights(path)
         if card.get("policy") != 1 or not {"ids", "table", "values", "labelled"} <= set(arrays):
             raise WeightsFileError(f"{os.fspath(path)!r} is not a policy that a labelling session saved")
-        return cls(arrays["ids"], card["actions"], arrays["table"], arrays["values"], arrays["labelled"])
+        regions = None
+        if "columns" in card and {*REGIONS} <= set(arrays):
+            regions = NearestCentre(tuple(card["columns"]), *(arrays[name] for name in REGIONS))
+        return cls(arrays["ids"], card["actions"], arrays["table"], arrays["values"], arrays["labelled"], regions)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -115,8 +132,9 @@ class StatePolicy:
         return {state: number for number, state in enumerate(self.ids.tolist())}
 
     def _number(self, state: Any) -> int:
+        if self.regions is not None and isinstance(state, np.ndarray | list | tuple):
+            return int(self.regions.find(np.asarray(state)[None])[0])
         number = self._places.get(state) if isinstance(state, str) or is_int(state) else None
         if number is None:
-            some = ", ".join(map(str, self.ids[:12])) + (", ..." if len(self.ids) > 12 else "")
-            raise UnknownStateError(f"there is no state with id {shown(state)}; the ids are {some}")
+            raise UnknownStateError(unknown_state(state, self.ids))
         return number

@@ -112,14 +112,19 @@ class FitResult:
 
     def _tabulated(self, policy: Policy) -> FloatArray:
         data = self._data
-        if data.images is None:
+        groups, base = data.groups, data.base
+        if base.observations is None:
             table = PolicyList([policy]).tables(data.n_states)[0, :, :, 0]
         else:
             parts = []
-            for first in range(0, data.n_states, STATES_AT_ONCE):
-                states = np.arange(first, min(first + STATES_AT_ONCE, data.n_states))
-                parts.append(known(asked(policy, states, data.images[states])))
+            for first in range(0, base.n_states, STATES_AT_ONCE):
+                states = np.arange(first, min(first + STATES_AT_ONCE, base.n_states))
+                cells = states if groups is None else groups.cell[states].astype(np.int64)
+                parts.append(known(asked(policy, cells, base.observations[states])))
             table = np.concatenate(parts)
+            if groups is not None:
+                table = data.means_by_state(table[base.state])
+                table[~data.labelable] = 1 / data.n_actions
         if table.shape[1] != data.n_actions:
             raise PolicyError(f"{shown(policy)} chooses among {table.shape[1]} actions; the data have {data.n_actions}")
         return table

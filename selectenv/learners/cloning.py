@@ -7,11 +7,10 @@ from typing import cast
 import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.kernels.network.cnn import Layers
 from selectenv.kernels.network.updates import Transitions
-from selectenv.learners.network_learner import NetworkLearner, Trained, images_of
+from selectenv.learners.network_learner import NetworkLearner, Trained
 from selectenv.learners.training_run import CloningRun
-from selectenv.policies import CloningPolicy
+from selectenv.policies import ActingNetwork, CloningPolicy
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray
 
@@ -20,7 +19,7 @@ _CLONING = Lock()
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CloningLearner(NetworkLearner):
-    """Maximises the likelihood of the data's actions with the small convolutional network."""
+    """Maximises the likelihood of the data's actions."""
 
     gamma: float = 0.99
     most_likely: bool = False
@@ -28,23 +27,21 @@ class CloningLearner(NetworkLearner):
     rule = "none"
     _clones: dict[tuple[str, int], tuple[CloningPolicy, ...]] = field(default_factory=dict, init=False, repr=False)
 
-    def clone(self, dataset: OfflineDataset, run: int) -> Layers:
+    def clone(self, dataset: OfflineDataset, run: int) -> ActingNetwork:
         """Return the trained network of a run; it does not depend on labels."""
         return self._clone_policies(dataset, run)[-1].logits
 
     def _clone_policies(self, dataset: OfflineDataset, run: int) -> tuple[CloningPolicy, ...]:
         """Return the policies [evaluations] of a run."""
-        key = dataset.fingerprint, run
+        key = dataset.base.fingerprint, run
         with _CLONING:
             if key not in self._clones:
-                data = Transitions(
-                    dataset.state, dataset.action, dataset.next_state, np.zeros(len(dataset), np.float32)
-                )
+                base = dataset.base
+                data = Transitions(base.state, base.action, base.next_state, np.zeros(len(base), np.float32))
                 rng = generator(self.seed, "learner", run, "cloning")
-                sizes = images_of(dataset).shape[2], dataset.n_actions
-                fresh = CloningRun(data, self.patches(dataset), *sizes, self.settings, rng)
+                fresh = CloningRun(data, self.architecture(base), base.n_actions, self.settings, rng)
                 fresh.most_likely = self.most_likely
-                trained = self.train(dataset, fresh, np.arange(len(dataset)), run)
+                trained = self.train(base, fresh, np.arange(len(base)), run)
                 self._clones[key] = cast(tuple[CloningPolicy, ...], trained.policies)
         return self._clones[key]
 

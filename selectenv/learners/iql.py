@@ -1,4 +1,4 @@
-"""Implicit Q-learning on images, from partly known rewards, under both rules.
+"""Implicit Q-learning with networks, from partly known rewards, under both rules.
 
 UDS: unlabelled transitions get an imputed reward and are learned from like the others. Adapted: only transitions out of
 labelled states are learned from, an unlabelled next state is worth 0, and in unlabelled states a second network
@@ -15,7 +15,7 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.imputed_reward import imputed_reward, oracle_of
-from selectenv.learners.network_learner import NetworkLearner, Trained, images_of
+from selectenv.learners.network_learner import NetworkLearner, Trained
 from selectenv.learners.training_run import IqlRun
 from selectenv.policies import CloningPolicy, LabelledPolicy, UniformPolicy
 from selectenv.streams import generator
@@ -28,7 +28,7 @@ RULES = ("uds", "adapted")
 class IqlLearner(NetworkLearner):
     """Trains two action-value networks and a value network for any label set.
 
-    Where the labels reveal no reward other than 0, nothing is trained: every action is worth the same, in all images
+    Where the labels reveal no reward other than 0, nothing is trained: every action is worth the same, in all states
     under UDS, in labelled ones under the adapted rule.
     """
 
@@ -75,8 +75,7 @@ class IqlLearner(NetworkLearner):
         trained = Trained((UniformPolicy(dataset.n_actions),) * self.settings.evaluations)
         if len(pool) and data.reward[pool].any():
             rng = generator(self.seed, "learner", run, "weights")
-            sizes = images_of(dataset).shape[2], dataset.n_actions
-            fresh = IqlRun(data, self.patches(dataset), *sizes, self.gamma, self.settings, rng)
+            fresh = IqlRun(data, self.architecture(dataset), dataset.n_actions, self.gamma, self.settings, rng)
             known = labels.tobytes()
             if rewards is not dataset.hidden_reward:
                 known += np.where(labels[dataset.state], rewards, np.nan).tobytes()
@@ -85,7 +84,8 @@ class IqlLearner(NetworkLearner):
         if self.rule == "uds":
             return trained
         otherwise = CloningPolicy(self.cloning.clone(dataset, run))
-        acting = tuple(LabelledPolicy(policy, otherwise, labels.copy()) for policy in trained.policies)
+        labelled = dataset.labelled_cells(labels).copy()
+        acting = tuple(LabelledPolicy(policy, otherwise, labelled) for policy in trained.policies)
         return trained._replace(policies=acting)
 
     def _transitions(
@@ -95,8 +95,9 @@ class IqlLearner(NetworkLearner):
         impute = imputed_reward(self.impute, dataset, rewards, labels)
         known = labels[dataset.state] & ~np.isnan(rewards)
         reward = np.where(known, rewards, impute)
-        following = dataset.next_state
+        base, entered = dataset.base, dataset.next_state
+        following = base.next_state
         if self.rule == "adapted":
-            following = np.where((following >= 0) & labels[following], following, np.int32(-1))
+            following = np.where((entered >= 0) & labels[entered], following, np.int32(-1))
         pool = np.flatnonzero(known) if self.rule == "adapted" else np.arange(len(dataset))
-        return Transitions(dataset.state, dataset.action, following, reward.astype(np.float32)), pool
+        return Transitions(base.state, base.action, following, reward.astype(np.float32)), pool

@@ -5,7 +5,7 @@ import json
 import math
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,20 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.datasets.images import Images
-from selectenv.errors import DatasetError
-from selectenv.kernels.network.cnn import SIDE
-from selectenv.kernels.network.patches import Patches, find_patches
 from selectenv.kernels.network.updates import Network
-from selectenv.learners.base import STATES_AT_ONCE, FitResult
+from selectenv.learners.architectures import Architecture, architecture_of, check_observations
+from selectenv.learners.base import FitResult
 from selectenv.learners.training_run import VERSION, Run, Settings, Watch, copy_networks, train
-from selectenv.policies import PolicyList, ValuedPolicy
+from selectenv.policies import NetworkInput, PolicyList, ValuedPolicy
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 KEPT = 16
 """Policies that are kept in memory, and those of the last label set in any case."""
-CHANNELS = 14
-"""Maximum number of channels of an image: a patch must fit into 128 bits."""
 _KEEPING, _PREPARING = Lock(), Lock()
 
 
@@ -51,7 +46,12 @@ class NetworkFit(FitResult):
     runs: tuple[ValuedPolicy, ...]
 
     def __init__(
-        self, trained: tuple[Trained, ...], updates: Sequence[int], dataset: OfflineDataset, key: bytes
+        self,
+        trained: tuple[Trained, ...],
+        updates: Sequence[int],
+        dataset: OfflineDataset,
+        key: bytes,
+        architecture: Architecture,
     ) -> None:
         """Create a result.
 
@@ -60,10 +60,12 @@ class NetworkFit(FitResult):
             updates: [evaluations] the numbers of updates after which the runs are evaluated.
             dataset: the data.
             key: identifies the data and the labels that change what is learned.
+            architecture: the architecture of the networks.
         """
         runs = tuple(run.policies[-1] for run in trained)
         super().__init__(runs[0], runs=runs, dataset=dataset)
         self.trained, self.key, self._updates = trained, key, np.array(updates, np.int64)
+        self._architecture = architecture
 
     @property
     def batch(self) -> PolicyList:
@@ -88,38 +90,41 @@ class NetworkFit(FitResult):
     @cached_property
     def values(self) -> FloatArray:
         """[n] state values, averaged over training runs: those of the value network where the learner has one."""
-        values = np.zeros(self._data.n_states)
-        for states, images in self._parts():
-            for policy in self.runs:
-                values[states] += policy.state_values(states, images)
-        values /= len(self.runs)
-        values.flags.writeable = False
-        return values
+        states, observations = self._states
+        return self._by_state(np.mean([policy.state_values(states, observations) for policy in self.runs], axis=0))
 
-    def _parts(self) -> Iterator[tuple[IntArray, BoolArray]]:
-        """Yield the numbers and the images of all states, some at a time."""
-        n, images = self._data.n_states, images_of(self._data)
-        for first in range(0, n, STATES_AT_ONCE):
-            states = np.arange(first, min(first + STATES_AT_ONCE, n))
-            yield states, images[states]
+    @property
+    def _states(self) -> tuple[IntArray, NetworkInput]:
+        """The numbers and the observations of all states that the networks know, those before grouping."""
+        groups = self._data.groups
+        states = np.arange(self._data.n_states) if groups is None else groups.cell.astype(np.int64)
+        return states, self._architecture.all_states
 
     @cached_property
     def _tables(self) -> tuple[FloatArray, FloatArray]:
+        states, observations = self._states
+        found = [policy.values_and_probabilities(states, observations) for policy in self.runs]
+        q, table = (np.mean(parts, axis=0) for parts in zip(*found, strict=True))
+        return self._by_state(q), self._by_state(table, 1 / self._data.n_actions)
+
+    def _by_state(self, found: FloatArray, otherwise: float = 0.0) -> FloatArray:
+        """Return the means over the transitions of each state, from numbers of all states before grouping.
+
+        Groups without transitions get ``otherwise``.
+        """
         data = self._data
-        q, table = np.zeros((data.n_states, data.n_actions)), np.zeros((data.n_states, data.n_actions))
-        for states, images in self._parts():
-            for policy in self.runs:
-                values, probabilities = policy.values_and_probabilities(states, images)
-                q[states] += values
-                table[states] += probabilities
-        q, table = q / len(self.runs), table / len(self.runs)
-        q.flags.writeable = table.flags.writeable = False
-        return q, table
+        if data.groups is not None:
+            found = data.means_by_state(found[data.base.state])
+            found[~data.labelable] = otherwise
+        found.flags.writeable = False
+        return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NetworkLearner:
-    """Trains the small convolutional network from scratch: the result is a function of data, rewards and labels.
+    """Trains networks from scratch: the result is a function of data, rewards and labels.
+
+    The observations of the data decide what networks these are; see `architecture_of`.
 
     With ``warm_start``, `fit_from` continues the training of an earlier result instead.
     """
@@ -137,7 +142,7 @@ class NetworkLearner:
     warm_share: float = 0.2
     """Share of the updates that it makes then."""
     _kept: OrderedDict[bytes, tuple[Trained, ...]] = field(default_factory=OrderedDict, init=False, repr=False)
-    _patches: dict[str, tuple[Images, Patches]] = field(default_factory=dict, init=False, repr=False)
+    _architectures: dict[str, tuple[object, Architecture]] = field(default_factory=dict, init=False, repr=False)
 
     def chunk_size(self, dataset: OfflineDataset) -> int:
         """Return 1: one label set takes minutes."""
@@ -147,7 +152,7 @@ class NetworkLearner:
         """Learn from one label set; see `Learner.fit`.
 
         Raises:
-            DatasetError: the dataset has no images that the network can take.
+            DatasetError: the dataset has no observations that networks can take.
         """
         known, key = self._known(dataset, rewards, labels)
         with _KEEPING:
@@ -160,7 +165,7 @@ class NetworkLearner:
                 self._kept[key] = trained
                 while len(self._kept) > max(1, KEPT // (self.training_runs * self.settings.evaluations)):
                     self._kept.popitem(last=False)
-        return NetworkFit(trained, self.settings.evaluated_at, dataset, key)
+        return NetworkFit(trained, self.settings.evaluated_at, dataset, key, self.architecture(dataset))
 
     def fit_from(
         self, previous: FitResult, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray
@@ -180,11 +185,11 @@ class NetworkLearner:
         if any(run.networks is None for run in previous.trained):
             return None
         trained = tuple(self._trained(dataset, rewards, known, i, run) for i, run in enumerate(previous.trained))
-        return NetworkFit(trained, (trained[0].updates,), dataset, key)
+        return NetworkFit(trained, (trained[0].updates,), dataset, key, self.architecture(dataset))
 
     def _known(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None) -> tuple[BoolArray, bytes]:
         """Return the labels [n] that can change what is learned, and what identifies them."""
-        images_of(dataset)
+        check_observations(dataset)
         known = dataset.states_with_rewards(rewards) if labels is None else labels
         known = self._informative(dataset, rewards, known)
         digest = hashlib.blake2b(known.data, digest_size=16)
@@ -207,14 +212,13 @@ class NetworkLearner:
     ) -> Trained:
         """Train one run, from scratch or from the networks of the run ``before``."""
 
-    def patches(self, dataset: OfflineDataset) -> Patches:
-        """Return the distinct image patches of a dataset; those of the last dataset are kept."""
-        images = images_of(dataset)
+    def architecture(self, dataset: OfflineDataset) -> Architecture:
+        """Return the architecture of the networks for a dataset; that of the last dataset is kept."""
+        observations = check_observations(dataset)
         with _PREPARING:
-            known = self._patches.get("last")
-            if known is None or known[0] is not images:
-                found = find_patches(images.words, images.shape, dataset.visits)
-                known = self._patches["last"] = images, found
+            known = self._architectures.get("last")
+            if known is None or known[0] is not observations:
+                known = self._architectures["last"] = observations, architecture_of(dataset)
         return known[1]
 
     def train(
@@ -260,20 +264,3 @@ class NetworkLearner:
             watch=self.watch,
         )
         return Trained(policies, fresh.networks if self.warm_start else None, begun + settings.updates, digest)
-
-
-def images_of(dataset: OfflineDataset) -> Images:
-    """Return the images of a dataset.
-
-    Raises:
-        DatasetError: there are none, or none that the network can take.
-    """
-    images = dataset.images
-    if images is None:
-        raise DatasetError("neural learners need images, and this dataset has none; its learners are uds and adapted")
-    shape = images.shape
-    if len(shape) != 3 or shape[:2] != (SIDE, SIDE) or not 1 <= shape[2] <= CHANNELS:
-        raise DatasetError(
-            f"neural learners take images of {SIDE} x {SIDE} cells and 1 to {CHANNELS} channels, not of shape {shape}"
-        )
-    return images

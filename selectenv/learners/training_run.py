@@ -14,12 +14,9 @@ from selectenv.checks import check_int, check_real
 from selectenv.errors import DivergedError, WeightsFileError
 from selectenv.io.stop_requests import stop_if_requested
 from selectenv.io.weights import load_weights, save_weights
-from selectenv.kernels.network.backprop import Adam, new_pass
-from selectenv.kernels.network.cnn import HIDDEN, Layers, shapes, split
-from selectenv.kernels.network.patches import Patches, new_batch
 from selectenv.kernels.network.updates import Network, Rule, Transitions, cloning_updates, iql_updates
-from selectenv.kernels.network.vectors import aligned_zeros
-from selectenv.policies import CloningPolicy, GreedyPolicy, ValuedPolicy
+from selectenv.learners.architectures import Architecture, layers_of, new_network, target_network
+from selectenv.policies import ActingNetwork, CloningPolicy, GreedyPolicy, ValuedPolicy
 from selectenv.streams import Identity, generator
 from selectenv.typing import Float32Array, FloatArray, IntArray
 
@@ -209,24 +206,9 @@ def copy_networks(run: Run, networks: Mapping[str, Network]) -> None:
             mine[:] = theirs
 
 
-def new_network(channels: int, outputs: int, rng: np.random.Generator) -> Network:
-    """Return a fresh network; weights are drawn uniformly within 1 / sqrt(inputs) of zero, as is usual."""
-    size = sum(int(np.prod(shape)) for shape in shapes(channels, outputs))
-    flat, slopes = aligned_zeros(size), aligned_zeros(size)
-    layers = split(flat, channels, outputs)
-    inputs = (9 * channels, 9 * channels, int(np.prod(layers.hidden.shape[:3])), int(np.prod(layers.hidden.shape[:3])))
-    for part, fan in zip(layers, (*inputs, HIDDEN, HIDDEN), strict=True):
-        part[:] = rng.uniform(-1, 1, part.shape) / np.sqrt(fan)
-    memory = Adam(aligned_zeros(size), aligned_zeros(size))
-    return Network(flat, layers, slopes, split(slopes, channels, outputs), memory)
-
-
-def target_network(leader: Network, channels: int, outputs: int) -> Network:
-    """Return a target network that starts as a copy of its online network and has no gradient."""
-    flat, nothing = aligned_zeros(len(leader.flat)), np.zeros(0, np.float32)
-    flat[:] = leader.flat
-    layers = split(flat, channels, outputs)
-    return Network(flat, layers, nothing, layers, Adam(nothing, nothing))
+def acting(architecture: Architecture, network: Network, flat: Float32Array) -> ActingNetwork:
+    """Return the network for policies that has the shape of ``network`` and the parameters ``flat``."""
+    return architecture.acting(layers_of(architecture, flat, len(network.layers.output_bias)))
 
 
 class IqlRun:
@@ -237,19 +219,17 @@ class IqlRun:
     def __init__(
         self,
         data: Transitions,
-        patches: Patches,
-        channels: int,
+        architecture: Architecture,
         n_actions: int,
         gamma: float,
         settings: Settings,
         rng: np.random.Generator,
     ) -> None:
         """Prepare fresh networks, drawn from ``rng``."""
-        self._sizes = channels, n_actions
-        self._data, self._patches = data, patches
-        first, second = new_network(channels, n_actions, rng), new_network(channels, n_actions, rng)
-        self._value = new_network(channels, 1, rng)
-        self._targets = target_network(first, channels, n_actions), target_network(second, channels, n_actions)
+        self._data, self._architecture = data, architecture
+        first, second = new_network(architecture, n_actions, rng), new_network(architecture, n_actions, rng)
+        self._value = new_network(architecture, 1, rng)
+        self._targets = target_network(architecture, first), target_network(architecture, second)
         self._leaders = first, second
         self.networks = {
             "first": first,
@@ -258,23 +238,27 @@ class IqlRun:
             "first target": self._targets[0],
             "second target": self._targets[1],
         }
-        self._batches = new_batch(settings.batch, patches), new_batch(settings.batch, patches)
-        self._pass = new_pass(settings.batch)
+        self._observations = architecture.observations
+        self._batches = architecture.new_batch(settings.batch), architecture.new_batch(settings.batch)
+        self._pass = architecture.new_pass(settings.batch)
         self._rule = Rule(gamma, settings.expectile, settings.rate, settings.target_step)
         self.losses = np.zeros(2)
 
     @property
     def policy(self) -> GreedyPolicy:
         """The greedy policy of the networks as they are now."""
-        return GreedyPolicy(self.action_values, self._value.layers)
+        networks = tuple(self._architecture.acting(layers) for layers in self.action_values)
+        return GreedyPolicy(networks, self._architecture.acting(self._value.layers))
 
     def policy_of(self, weights: Weights) -> GreedyPolicy:
         """Return the greedy policy of action values with other weights."""
-        return GreedyPolicy(tuple(split(flat, *self._sizes) for flat in weights))
+        return GreedyPolicy(
+            tuple(acting(self._architecture, leader, flat) for leader, flat in zip(self._leaders, weights, strict=True))
+        )
 
     @property
-    def action_values(self) -> tuple[Layers, Layers]:
-        """The two action-value networks."""
+    def action_values(self) -> tuple[Any, Any]:
+        """The layers of the two action-value networks."""
         return self._leaders[0].layers, self._leaders[1].layers
 
     def advance(self, chosen: IntArray, done: int) -> None:
@@ -287,7 +271,7 @@ class IqlRun:
             chosen,
             done,
             self._rule,
-            self._patches,
+            self._observations,
             self._batches,
             self._pass,
         )
@@ -301,19 +285,17 @@ class CloningRun:
     def __init__(
         self,
         data: Transitions,
-        patches: Patches,
-        channels: int,
+        architecture: Architecture,
         n_actions: int,
         settings: Settings,
         rng: np.random.Generator,
     ) -> None:
         """Prepare a fresh network, drawn from ``rng``."""
-        self._sizes = channels, n_actions
-        self._data, self._patches, self._rate = data, patches, settings.rate
-        self._network = new_network(channels, n_actions, rng)
+        self._data, self._architecture, self._rate = data, architecture, settings.rate
+        self._network = new_network(architecture, n_actions, rng)
         self.networks = {"logits": self._network}
-        self._batch = new_batch(settings.batch, patches)
-        self._pass = new_pass(settings.batch)
+        self._observations = architecture.observations
+        self._batch, self._pass = architecture.new_batch(settings.batch), architecture.new_pass(settings.batch)
         self.losses = np.zeros(1)
 
     most_likely = False
@@ -322,19 +304,19 @@ class CloningRun:
     @property
     def policy(self) -> CloningPolicy:
         """The policy of the network as it is now."""
-        return CloningPolicy(self.logits, self.most_likely)
+        return CloningPolicy(self._architecture.acting(self.logits), self.most_likely)
 
     def policy_of(self, weights: Weights) -> CloningPolicy:
         """Return the policy of a network with other weights."""
-        return CloningPolicy(split(weights[0], *self._sizes), self.most_likely)
+        return CloningPolicy(acting(self._architecture, self._network, weights[0]), self.most_likely)
 
     @property
-    def logits(self) -> Layers:
-        """The network."""
+    def logits(self) -> Any:
+        """The layers of the network."""
         return self._network.layers
 
     def advance(self, chosen: IntArray, done: int) -> None:
         """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones."""
         self.losses = cloning_updates(
-            self._network, self._data, chosen, done, self._rate, self._patches, self._batch, self._pass
+            self._network, self._data, chosen, done, self._rate, self._observations, self._batch, self._pass
         )

@@ -1,21 +1,19 @@
 """TensorBoardMonitor: logs the episodes of any agent to TensorBoard."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from selectenv.checks import check_int, check_path
-from selectenv.errors import ClosedError, FileError
-from selectenv.io.event_log import EventLog, log_directory, require_tensorboard
+from selectenv.checks import shown
+from selectenv.errors import OptionTypeError
 from selectenv.observation import Observation
 from selectenv.typing import BoolArray
+from selectenv.vector_env import RewardSelectionVectorEnv
 from selectenv.wrappers.batch_labels import selection_env
-
-MOST_FOLDERS = 10_000
+from selectenv.wrappers.episode_log import EpisodeLog, LoggedEpisode
 
 
 class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], RecordConstructorArgs):
@@ -30,13 +28,20 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
 
     Each environment writes to its own directory, ``logdir``/env-0, ``logdir``/env-1, ..., so that several environments
     can share a ``logdir``, for example in the vectorised environments of Stable-Baselines3, in one process or several.
+    A `RewardSelectionVectorEnv` writes to one directory: its episodes are numbered in the order in which they begin.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], logdir: str | os.PathLike[str], *, detail_every: int = 100) -> None:
+    def __new__(cls, env: Any, *args: Any, **options: Any) -> Any:
+        """Return the wrapper for single or for vector environments."""
+        if isinstance(env, gym.vector.VectorEnv):
+            return VectorMonitor(env, *args, **options)
+        return super().__new__(cls)
+
+    def __init__(self, env: Any, logdir: str | os.PathLike[str], *, detail_every: int = 100) -> None:
         """Monitor ``env``.
 
         Args:
-            env: a reward-selection environment, wrapped or not.
+            env: a reward-selection environment or a vector of them, wrapped or not.
             logdir: TensorBoard log directory.
             detail_every: log the first episode, and then every ``detail_every``-th, in detail.
 
@@ -44,45 +49,41 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
             MissingExtraError: TensorBoard is not installed.
         """
         self._selection = selection_env(env)
-        folder, self._every = check_path("logdir", logdir), check_int("detail_every", detail_every)
-        RecordConstructorArgs.__init__(self, logdir=os.fspath(folder), detail_every=self._every)
+        self._log = EpisodeLog(logdir, detail_every)
+        RecordConstructorArgs.__init__(self, logdir=os.fspath(self._log.logdir), detail_every=self._log.detail_every)
         gym.Wrapper.__init__(self, env)
-        require_tensorboard()
-        self.folder = _own_folder(folder)
+        self.folder = self._log.folder
         """Directory that this environment writes to."""
-        self._log = EventLog(self.folder)
-        self._episode = 0
         self._cost = self._selection.calls.cost
-        self._curve: EventLog | None = None
-        self._closed = False
+        self._episode: LoggedEpisode | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""
-        self._check_open()
+        self._log.check_open()
         result = self.env.reset(seed=seed, options=options)
-        self._episode += 1
-        self._wasted = 0
-        self._end_curve()
-        if (self._episode - 1) % self._every == 0:
-            self._curve = EventLog(self.folder / f"episode-{self._episode:06d}")
+        self._log.drop(self._episode)
+        inner = self._selection
+        self._episode = self._log.begin(inner.problem, inner.labelled_at, inner.budget, inner.labels_spent)
         return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step, and log its results."""
-        self._check_open()
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        self._wasted += int(info.get("wasted", 0))
-        if self._curve is not None and not self._selection.problem.evaluator.locked:
-            self._curve.scalars(self._selection.labels_spent, self._metrics("by_labels"))
-        if terminated or truncated:
-            self._finish()
-        return observation, reward, terminated, truncated, info
+        self._log.check_open()
+        result = self.env.step(action)
+        episode, inner = self._episode, self._selection
+        if episode is not None:
+            episode.spent = inner.labels_spent
+            self._log.add_step(episode, int(result[4].get("wasted", 0)), hidden=inner.problem.evaluator.locked)
+            if result[2] or result[3]:
+                cost = inner.calls.cost - self._cost
+                self._cost += cost
+                self._log.finish(episode, cost)
+        return result
 
     def close(self) -> None:
         """Close the files, then the environment."""
-        self._end_curve()
+        self._log.drop(self._episode)
         self._log.close()
-        self._closed = True
         self.env.close()
 
     def action_masks(self) -> BoolArray:
@@ -90,51 +91,76 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
         masks: BoolArray = self.env.get_wrapper_attr("action_masks")()
         return masks
 
-    def _metrics(self, group: str) -> dict[str, float]:
-        """Return performance and regret to full labels of the current labels; empty if the problem has no evaluator."""
-        if not self._selection.problem.has_performance:
-            return {}
-        problem = self._selection.problem
-        value = problem.score(self._selection.labelled_at > 0)
-        regret = problem.score(problem.dataset.labelable) - value
-        return {f"{group}/performance": value, f"{group}/regret_to_full_labels": regret}
 
-    def _finish(self) -> None:
-        env = self._selection
-        metrics = self._metrics("episode")
-        metrics |= {
-            "episode/cost": env.calls.cost - self._cost,
-            "episode/wasted": self._wasted,
-            "episode/labels": len(env.labels),
-        }
-        self._cost = env.calls.cost
-        self._log.scalars(self._episode, metrics)
-        self._log.histogram(self._episode, "states", env.labels)
-        if self._curve is not None:
-            from selectenv.rendering.selection import draw_figure
+class VectorMonitor(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
+    """The wrapper of vector environments: `TensorBoardMonitor` makes it."""
 
-            self._log.image(self._episode, "selection", draw_figure(env.problem, env.labelled_at, env.budget))
-        self._end_curve()
-        self._log.flush()
+    def __init__(
+        self, env: gym.vector.VectorEnv[Any, Any, Any], logdir: str | os.PathLike[str], *, detail_every: int = 100
+    ) -> None:
+        """Monitor ``env``; see `TensorBoardMonitor`."""
+        super().__init__(env)
+        if not isinstance(env.unwrapped, RewardSelectionVectorEnv):
+            raise OptionTypeError(
+                f"env must be a vector environment of reward selection, as gym.make_vec makes it, not {shown(env)}: "
+                "monitor the environments inside of other vectors one by one"
+            )
+        self._inner: RewardSelectionVectorEnv = env.unwrapped
+        self._log = EpisodeLog(logdir, detail_every)
+        self.folder = self._log.folder
+        self._episodes: dict[int, LoggedEpisode] = {}
+        self._costs = [calls.cost for calls in self._inner.calls]
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ClosedError("the monitor is closed: its files cannot be written any more; wrap the environment again")
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start episodes."""
+        self._log.check_open()
+        result = self.env.reset(seed=seed, options=options)
+        self._begin(result[1])
+        return result
 
-    def _end_curve(self) -> None:
-        if self._curve is not None:
-            self._curve.close()
-            self._curve = None
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Label a state in every environment, and log the results."""
+        self._log.check_open()
+        result = self.env.step(actions)
+        info = result[4]
+        for found in (info, info.get("final_info", {})):
+            for number in np.flatnonzero(found.get("_wasted", ())).tolist():
+                self._label(number, int(actions[number]), wasted=bool(found["wasted"][number]))
+        for number in np.flatnonzero(result[2]).tolist():
+            cost = self._inner.calls[number].cost - self._costs[number]
+            self._costs[number] += cost
+            self._log.finish(self._episodes[number], cost)
+        self._begin(info)
+        return result
 
+    def close(self, **options: Any) -> None:
+        """Close the files, then the environments."""
+        for episode in self._episodes.values():
+            self._log.drop(episode)
+        self._log.close()
+        self.env.close(**options)
 
-def _own_folder(logdir: Path) -> Path:
-    """Create and return the first unused directory env-0, env-1, ...; no two environments share one."""
-    log_directory("logdir", logdir)
-    taken = [int(path.name[4:]) for path in logdir.glob("env-*") if path.name[4:].isdigit()]
-    for number in range(int(np.max(taken, initial=-1)) + 1, MOST_FOLDERS):
-        try:
-            (logdir / f"env-{number}").mkdir()
-        except FileExistsError:
-            continue
-        return logdir / f"env-{number}"
-    raise FileError(f"{logdir} already has {MOST_FOLDERS} directories of environments")
+    def action_masks(self) -> BoolArray:
+        """Return the masks [environments, n] of states that can still be labelled."""
+        return self._inner.action_masks()
+
+    def _begin(self, info: dict[str, Any]) -> None:
+        """Begin the episodes of the environments that were reset, as an info says."""
+        inner = self._inner
+        for number in np.flatnonzero(info.get("_budget", ())).tolist():
+            self._log.drop(self._episodes.get(number))
+            problem = inner.problem_of(number).with_calls(inner.calls[number])
+            problem.evaluator.locked = False  # the next episode may have begun when this one is logged
+            initial = info["initial"][number]
+            labelled_at = np.zeros(problem.n_states, np.int64)
+            labelled_at[initial] = 1 + np.arange(len(initial))
+            self._episodes[number] = self._log.begin(problem, labelled_at, int(info["budget"][number]), len(initial))
+
+    def _label(self, number: int, action: int, *, wasted: bool) -> None:
+        """Add a label to the episode of an environment."""
+        episode = self._episodes[number]
+        episode.spent += 1
+        if not wasted:
+            episode.labelled_at[action] = episode.spent
+        hidden = self._inner.options.phase == "test" and episode.spent < episode.budget
+        self._log.add_step(episode, int(wasted), hidden=hidden)

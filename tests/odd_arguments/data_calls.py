@@ -52,6 +52,7 @@ COLUMNS: dict[str, Callable[[], Any]] = {
     "truncated": lambda: "c",
     "reward": lambda: "r",
     "bins": lambda: {"x": 2},
+    "missing": lambda: "unknown",
 }
 EPISODE: dict[str, Callable[[], Any]] = {
     "states": lambda: ["a", "b", "a"],

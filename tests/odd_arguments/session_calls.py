@@ -64,6 +64,7 @@ CALLS = [
             "dataset": small.dataset_without_rewards,
             **constants(strategy="uniform", budget=2, path=None, seed=0, answers_per_query=1, lease=600.0),
             **constants(labels_per_refit=None, occupancy="normalised", learner="uds", gamma=0.9, impute=0),
+            **constants(reward_range=(-1, 1)),
         },
     ),
     Call(
@@ -88,6 +89,7 @@ CALLS = [
     Call("session.retract", method("retract"), {"id": lambda: method("answers")()[0].id, "annotator": lambda: None}),
     Call("session.query", method("query"), {"id": last_id}),
     Call("session.bounds", method("bounds"), constants(low=-1.0, high=1.0)),
+    Call("session.set_reward_range", method("set_reward_range"), constants(low=-1.0, high=1.0)),
     Call("session.curve", method("curve"), constants(low=-1.0, high=1.0)),
     Call("session.should_stop", method("should_stop"), constants(regret=0.5, low=-1.0, high=1.0)),
     Call("policy.action", policy, {"state": lambda: 0}),

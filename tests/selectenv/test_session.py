@@ -187,7 +187,9 @@ def test_actions_with_names():
     assert [action.action for action in queries["home"].actions] == ["walk", "drive"]
     assert queries["home"].episodes[0].steps[0].action == "walk"
     session.tell("home", {"walk": 1, "drive": 2})
-    with pytest.raises(AnswerError, match="the data took drive"):
+    with pytest.raises(
+        AnswerError, match="the data took 'drive' in the state 'shop', and the answer has a number for 'walk'"
+    ):
         session.tell("shop", {"walk": 1})
     assert session.policy().action("home") == "drive"
     assert list(session.policy().to_frame()["action"].unique()) == ["walk", "drive"]
@@ -343,7 +345,7 @@ def test_arguments_are_checked(tree):
 def test_bounds_and_curve(tree):
     dataset, budget = tree.dataset, 31
     session = LabellingSession(dataset.without_rewards, "terminal-guided", budget, unseen="exclude")
-    with pytest.raises(OptionError, match="call bounds"):
+    with pytest.raises(OptionError, match="give its ends, low and high"):
         session.curve()
     with pytest.raises(OptionError, match="both low and high"):
         session.bounds(low=0)
@@ -371,7 +373,29 @@ def test_bounds_and_curve(tree):
     assert per_state == session.bounds(low, high)
     with pytest.raises(OptionError, match="is not in it"):
         session.bounds(0, 0)
-    assert session.reward_range == ([low], [high]), "a range that is refused is not kept"
+    assert session.reward_range == ([low], [high]), "a range that is refused is not used"
+
+
+def test_the_range_of_rewards_is_stored_on_request_only(tmp_path):
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "terminal", 2, path, reward_range=(-1, 1)) as session:
+        stored = session.bounds()
+        assert session.bounds(-2, 2).upper == pytest.approx(2 * stored.upper)
+        assert session.reward_range == ([-2.0], [2.0]), "later calls use the same range"
+        assert session.curve()[0].upper == session.bounds().upper
+        with LabellingSession.open(path) as other:
+            assert other.reward_range == ([-1.0], [1.0])
+            other.set_reward_range([0, 0, 0], 3)
+        assert session.reward_range == ([-2.0], [2.0])
+    with LabellingSession.open(path) as session:
+        assert session.reward_range == ([0.0, 0.0, 0.0], [3.0])
+        session.tell(session.ask().id, 1)
+        with pytest.raises(OptionError, match="known reward 1 is not in it"):
+            session.set_reward_range(2, 3)
+    with LabellingSession(town(), "terminal", 2, path) as session:
+        assert session.reward_range == ([0.0, 0.0, 0.0], [3.0]), "it stays unless another one is given"
+    with LabellingSession(town(), "terminal", 2, path, reward_range=(-5, 5)) as session:
+        assert session.reward_range == ([-5.0], [5.0])
 
 
 def test_policies_are_saved_and_loaded(tmp_path):

@@ -1,4 +1,4 @@
-"""The native vector environment: bit by bit what Gymnasium's vectors of single environments show."""
+"""The native vector environment: members, views, errors, threads and wrappers; `test_vector_equality` compares it."""
 
 import pickle
 
@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import vector as vector_wrappers
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import selectenv
-from selectenv.datasets.images import Images
 from selectenv.errors import (
     ActionError,
     BudgetError,
@@ -23,113 +20,16 @@ from selectenv.errors import (
     UnknownNameError,
 )
 from selectenv.wrappers import FlatObservation
-from tests.selectenv.vector_twins import assert_same, assert_same_play, check_vector_env, make_native, make_sync
+from tests.selectenv.vector_twins import assert_same, make_native, make_sync
 
 TABULAR = [selectenv.env_id(name) for name in selectenv.TABULAR]
 RANDOM = selectenv.env_id("Random")
 SMALL = {"dataset_size": 1_000}
-MODES = st.sampled_from(list(AutoresetMode))
-ENVIRONMENT = {
-    "budget": st.sampled_from([1, 3, 5, 0.2, (0.1, 0.4)]),
-    "reward_mode": st.sampled_from(["final", "marginal"]),
-    "labels_per_refit": st.sampled_from([1, 2, 0.1]),
-    "occupancy": st.sampled_from(["normalised", "published"]),
-    "features": st.sampled_from(
-        [None, ["value", "budget"], ["labelled", "reward", "reward_scale"], ["predecessors"], ["on_policy_visitation"]]
-    ),
-}
-LEARNING = {
-    "learner": st.sampled_from(["uds", "adapted"]),
-    "unseen": st.sampled_from(["zero", "exclude"]),
-    "impute": st.sampled_from([0, -0.5, "min", "dataset-min"]),
-    "gamma": st.sampled_from([0.99, 0.5]),
-    "discount": st.sampled_from([1.0, 0.9]),
-    "solver": st.sampled_from(["exact", "exact", "exact", "sampled"]),
-    "evaluator": st.sampled_from(["exact", "exact", "exact", "rollout"]),
-    "rollouts": st.just(5),
-    "dataset_seed": st.sampled_from([0, 0, 1, None]),
-}
-
-
 WRAPPERS_OF_OBSERVATIONS = (
     lambda envs: vector_wrappers.NormalizeObservation(FlatObservation(envs)),
     vector_wrappers.FlattenObservation,
 )
 """Gymnasium refuses them with `AutoresetMode.SAME_STEP`."""
-
-
-def some(options):
-    """Return a strategy that draws values for some of the options."""
-    return st.fixed_dictionaries({}, optional=options)
-
-
-def valid(options):
-    """Leave out options that do not go together."""
-    options = dict(options)
-    if options.get("learner") == "adapted":
-        options.pop("impute", None)
-    if options.get("evaluator") != "rollout":
-        options.pop("rollouts", None)
-    return options
-
-
-@pytest.mark.parametrize("env_id", TABULAR)
-@settings(max_examples=40)
-@given(mode=MODES, options=some({**ENVIRONMENT, **LEARNING}), count=st.integers(1, 4), seed=st.integers(0, 1000))
-def test_equal_to_single_environments_bit_by_bit(env_id, mode, options, count, seed):
-    options = {**SMALL, "cache": False, **valid(options)}
-    one, other = (make(env_id, count, mode, **options) for make in (make_sync, make_native))
-    assert_same_play(one, other, 9, seed)
-
-
-@settings(max_examples=15)
-@given(
-    mode=MODES,
-    options=some({**ENVIRONMENT, "learner": LEARNING["learner"]}),
-    seed=st.integers(0, 1000),
-    padding=st.sampled_from([20, 20, 130]),  # compiled up to 128 states
-)
-def test_random_worlds_are_equal_bit_by_bit(mode, options, seed, padding):
-    sizes = {"padding": padding, "largest": 20}
-    one, other = (make(RANDOM, 3, mode, **sizes, **options) for make in (make_sync, make_native))
-    assert_same_play(one, other, 7, seed)
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize(
-    ("world", "options"),
-    [
-        ("Graph", {"budget": 0.6, "initial_ratio": 0.2}),
-        ("CliffWalk", {"budget": 0.3, "initial_ratio": 0.1, "impute": "min", "reward_mode": "marginal"}),
-        ("Tree", {"budget": 4, "phase": "test"}),
-        ("Tree", {"budget": 3, "depth": 8, "dataset_size": 3_000}),  # more states than lanes eliminate
-        ("FrozenLake", {"budget": 3, "map_name": "8x8"}),
-    ],
-)
-def test_initial_labels_phases_and_larger_worlds(mode, world, options):
-    pair = (make(selectenv.env_id(world), 3, mode, **SMALL | options) for make in (make_sync, make_native))
-    assert_same_play(*pair, 9)
-
-
-@pytest.mark.parametrize("chosen", [{"budget": 2}, {"budget": (0.1, 0.3)}, {"initial": [3, 1]}, {"budget": 0.2}])
-def test_options_of_reset(chosen):
-    pair = [make("RewardSelection-Tree-v0", 3, budget=5, **SMALL) for make in (make_sync, make_native)]
-    assert_same_play(*pair, 4, options=chosen)
-    assert_same_play(*pair, 7, seed=1)
-    for envs in pair:
-        envs.reset()  # without draws: a single environment draws all the same
-    assert_same_play(*pair, 3, seed=None, options={"budget": (0.1, 0.9)})
-
-
-def test_games_and_networks():
-    data = selectenv.make_problem("Breakout", dataset_size=800, cache=False, rollouts=2).dataset
-    assert isinstance(data.images, Images)
-    for options in ({}, {"learner": "iql", "updates": 2}):
-        pair = (
-            make("RewardSelection-Breakout-v0", 2, dataset=data, rollouts=2, budget=3, labels_per_refit=2, **options)
-            for make in (make_sync, make_native)
-        )
-        assert_same_play(*pair, 5)
 
 
 class Shy:
@@ -153,12 +53,6 @@ def test_learners_of_others_are_fitted_once_per_label_set():
     assert not obs["value"].any()
     envs.step(np.array([0, 1, 2]))  # all wasted: nothing to learn
     assert Shy.fits == 4
-
-
-@pytest.mark.parametrize("env_id", [*TABULAR, RANDOM])
-def test_the_checker(env_id):
-    options = {"padding": 20, "largest": 20} if env_id == RANDOM else SMALL
-    check_vector_env(lambda count, mode: make_native(env_id, count, mode, budget=3, **options))
 
 
 def test_make_vec_takes_the_native_vector_by_default():
@@ -264,8 +158,11 @@ def test_errors():
             envs.reset(seed=seed)
     envs.step(np.array([0, 1, 2]))
     envs.step(np.array([0, 1, 2], np.uint8))
-    with pytest.raises(EpisodeError, match="3 episodes have ended"):
-        envs.step(np.array([0, 1, 2]))
+    for ended in (3, 2, 1):  # until all of them are reset
+        with pytest.raises(EpisodeError, match=f"{ended} episodes have ended"):
+            envs.step(np.array([0, 1, 2]))
+        envs.reset(options={"reset_mask": np.arange(3) == ended - 1})
+    envs.step(np.array([0, 1, 2]))
     with pytest.raises(OptionError, match="num_envs"):
         make_native("RewardSelection-Graph-v0", 0, **SMALL)
     with pytest.raises(UnknownNameError, match="NextStep"):
@@ -313,6 +210,18 @@ def test_members_show_what_single_environments_show():
         assert make_native("RewardSelection-Tree-v0", 1, **SMALL).render() is None
 
 
+@pytest.mark.parametrize("options", [{}, {"exploit": "pooled", "labels_per_refit": 2, "learner": "adapted"}])
+def test_views_are_those_of_single_environments(options):
+    options = {"budget": 6, "initial_ratio": 0.1, **options, **SMALL}
+    one, other = (make("RewardSelection-Tree-v0", 2, **options) for make in (make_sync, make_native))
+    for envs in (one, other):
+        envs.reset(seed=3)
+        envs.step(np.array([4, 5]))
+    for mine, theirs in zip(one.call("view"), other.call("view"), strict=True):
+        for name in (*(name for name in vars(mine) if name[0] != "_" and name != "dataset"), "rewards"):
+            assert_same(getattr(mine, name), getattr(theirs, name), name)
+
+
 def test_views_are_updated_and_end_with_their_episode():
     envs = make_native("RewardSelection-Tree-v0", 2, budget=3, **SMALL)
     single = gym.make("RewardSelection-Tree-v0", budget=3, **SMALL).unwrapped
@@ -358,17 +267,33 @@ def test_scores_of_judged_episodes_are_no_cost():
 
 
 def test_initial_labels_of_different_numbers():
-    envs = make_native(RANDOM, 4, budget=0.5, initial_ratio=0.2, padding=40, largest=40)
-    info = envs.reset(seed=0)[1]
+    """Gymnasium's own vectors cannot stack them, so single environments are played one by one."""
+    options = {"budget": (0.3, 0.5), "initial_ratio": 0.2, "padding": 40, "largest": 40, "reward_mode": "marginal"}
+    envs = make_native(RANDOM, 4, AutoresetMode.DISABLED, **options)
+    singles = [gym.make(RANDOM, **options).unwrapped for _ in range(4)]
+    obs, info = envs.reset(seed=0)
+    shown = [single.reset(seed=number) for number, single in enumerate(singles)]
     assert info["initial"].dtype == object
-    for number, labels in enumerate(info["initial"]):
-        single = gym.make(RANDOM, budget=0.5, initial_ratio=0.2, padding=40, largest=40)
-        alone = single.reset(seed=number)[1]
-        np.testing.assert_array_equal(labels, alone["initial"])
-        for state, by_action in alone["initial_revealed"].items():
-            for action, mean in by_action.items():
-                assert info["initial_revealed"][state][action][number] == mean
-                assert info["initial_revealed"][state][f"_{action}"][number]
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        for number, (seen, *_, alone) in enumerate(shown):
+            for name, feature in seen.items():
+                np.testing.assert_array_equal(obs[name][number], feature)
+            if info["_initial"][number]:  # after a reset of some environments, those of the others are missing
+                np.testing.assert_array_equal(info["initial"][number], alone["initial"])
+            for state, by_action in alone.get("initial_revealed", {}).items():
+                for action, mean in by_action.items():
+                    assert info["initial_revealed"][state][action][number] == mean
+                    assert info["initial_revealed"][state][f"_{action}"][number]
+        actions = rng.integers(40, size=4)
+        obs, rewards, ended, _, info = envs.step(actions)
+        shown = [single.step(action) for single, action in zip(singles, actions, strict=True)]
+        assert rewards.tolist() == [step[1] for step in shown]
+        assert ended.tolist() == [step[2] for step in shown]
+        if ended.any():
+            obs, info = envs.reset(options={"reset_mask": ended})
+            for number in np.flatnonzero(ended):
+                shown[number] = singles[number].reset()
 
 
 def test_ids_that_are_strings():

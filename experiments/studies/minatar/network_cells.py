@@ -6,7 +6,7 @@ published protocol.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,8 @@ WARM_REFITS = True
 """Whether the refits of closed-loop strategies start from the networks of the refit before."""
 CLOSED: dict[str, Any] = {"refit": 0.025, "reach": 0.90, "warm": WARM_REFITS}
 """Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states."""
+CLOSED_FEATURES = ("labelled", "visitation", "predecessors", "budget")
+"""What guided looks at; what is not asked for is not computed."""
 TRAINING = cache_folder() / "training"
 """Directory of the checkpoints of unfinished cells."""
 
@@ -72,6 +74,7 @@ def network_cell(
     learner: str | None = None,
     expert: str = "published",
     random_share: float = 0.5,
+    options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Cell:
     """Return a cell of the pool; another expert, or another preset of the scale, gives another cell.
@@ -84,23 +87,33 @@ def network_cell(
         learner: by default that of the strategy: cloning, or IQL with UDS.
         expert: the name of the expert that collects the data.
         random_share: share of random actions in the data.
+        options: more options of the problem; ``dataset_size`` takes the place of the scale's.
         **settings: more settings of the cell.
     """
-    options: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "scale": scale,
         "learner": learner or LEARNER.get(strategy, "iql"),
         "learner_seed": seed,
         "evaluations": EVALUATIONS,
+        **(options or {}),
     }
+    if "dataset_size" in chosen:
+        del chosen["scale"]  # only one of them can be given
     if expert != "published":
-        options["expert"] = expert
+        chosen["expert"] = expert
     if random_share != 0.5:
-        options["expert_share"] = round(1 - random_share, 10)
+        chosen["expert_share"] = round(1 - random_share, 10)
+    preset = WORLDS[game].defaults.learning.preset(scale)
+    preset = replace(
+        preset,
+        transitions=chosen.get("dataset_size", preset.transitions),
+        updates=chosen.get("updates", preset.updates),
+    )
     shared = {
         "variant": scale,
-        "expert": expert_mark(game, {"problem": options}),
-        "preset": asdict(WORLDS[game].defaults.learning.preset(scale)),
-        "problem": options,
+        "expert": expert_mark(game, {"problem": chosen}),
+        "preset": asdict(preset),
+        "problem": chosen,
     }
     return Cell(POOL, game, strategy, seed, {**shared, **settings})
 
@@ -167,7 +180,7 @@ def _run_closed_loop(cell: Cell, task: SelectionProblem) -> list[Record]:
     unit = number_of_labels(cell.settings["refit"], task.n_states)
     shares = [share for share in SHARES if share <= cell.settings["reach"]]
     budgets = {share: round(share / cell.settings["refit"]) * unit for share in shares}
-    env = RewardSelectionEnv(task, budgets[shares[-1]], labels_per_refit=unit)
+    env = RewardSelectionEnv(task, budgets[shares[-1]], labels_per_refit=unit, features=CLOSED_FEATURES)
     agent = agents.make(cell.strategy, **OPTIONS.get(cell.strategy, {}))
     agent.train(env, cell.seed)
     chosen = agents.play(env, agent, cell.seed).labels

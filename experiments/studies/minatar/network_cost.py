@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from experiments.engine.cell import Cell
 
-SECONDS = {"Breakout": 0.0025, "Freeway": 0.0150, "Seaquest": 0.0070, "Asterix": 0.0050}
+SECONDS = {"Breakout": 0.0008, "Freeway": 0.0026, "Seaquest": 0.0015, "Asterix": 0.0016}
 """Seconds per update on one core; measured by `python -m experiments.benchmarks.bench --networks`."""
 CLONING = 0.2
 """Cost of an update of behaviour cloning, relative to one of IQL."""
 PLAYING = {"Breakout": 1.0, "Freeway": 7.0, "Seaquest": 2.0, "Asterix": 1.5}
 """Seconds per evaluation, 50 episodes."""
-REFITTING = {"Breakout": 0.2, "Freeway": 5.0, "Seaquest": 5.0, "Asterix": 4.0}
+REFITTING = {"Breakout": 0.1, "Freeway": 0.5, "Seaquest": 0.5, "Asterix": 0.4}
 """Seconds to compute the learned features of 200,000 transitions after a refit."""
 WARM = 0.2
 """Share of the updates in a refit that starts from earlier networks."""

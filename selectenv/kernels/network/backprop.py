@@ -13,7 +13,7 @@ The backward pass has the same form. With e_i the gradient of the hidden layer o
 Only active units have a gradient, a few of the 128 in a trained network: e_i is kept as a list of these.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -170,8 +170,8 @@ def _clear(array: Float32Array, size: int) -> None:
 
 
 @exact_part
-def output(layers: Layers, hidden: Float32Array, i: int, a: int) -> float:
-    """Return output ``a`` of image ``i`` of a batch with the given hidden layer [size, hidden]."""
+def output(layers: Any, hidden: Float32Array, i: int, a: int) -> float:
+    """Return output ``a`` of observation ``i`` of a batch with the given last hidden layer [size, hidden]."""
     sums = zeros16()
     for h in range(0, HIDDEN, 16):
         unit = load16(hidden, i * HIDDEN + h)

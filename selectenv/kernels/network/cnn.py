@@ -3,13 +3,21 @@
 Images are processed one at a time, in a fixed order of operations: a result does not depend on the rest of the batch.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from selectenv.errors import ObservationError
 from selectenv.kernels.compiled import kernel
 from selectenv.kernels.threads import slices
 from selectenv.typing import BoolArray, Float32Array
+
+
+class KnownImages(Protocol):
+    """Images whose patches are known, so that the outputs of a network are computed in another way."""
+
+    def outputs(self, layers: "Layers") -> Float32Array:
+        """Return the outputs [images, outputs] of a network."""
 
 
 class Layers(NamedTuple):
@@ -27,6 +35,21 @@ class Layers(NamedTuple):
     """[outputs, hidden]"""
     output_bias: Float32Array
     """[outputs]"""
+
+    def outputs(self, images: BoolArray | KnownImages) -> Float32Array:
+        """Return the outputs [batch, outputs] for images [batch, rows, columns, channels].
+
+        Raises:
+            ObservationError: the images have another shape.
+        """
+        if not isinstance(images, np.ndarray):
+            return images.outputs(self)
+        shape = SIDE, SIDE, len(self.filters)
+        if images.shape[1:] != shape or images.dtype != np.bool_:
+            raise ObservationError(
+                f"an observation must be a boolean image of shape {shape}, not {images.dtype}{list(images.shape[1:])}"
+            )
+        return outputs(self, images)
 
 
 SIDE, FILTERS, HIDDEN = 10, 16, 128

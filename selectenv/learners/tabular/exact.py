@@ -10,6 +10,7 @@ took, as in implicit Q-learning; see `kernels.tabular.expectile`.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class ExactLearner:
     """Whether actions that the data never took are left out instead of being valued at 0."""
     expectile: float | None = None
     """The expectile of the data's actions that is backed up; None for the maximum."""
+    is_table: ClassVar[bool] = True
 
     def chunk_size(self, dataset: OfflineDataset) -> int:
         """Return how many policies take about `CHUNK_FLOATS`: whole blocks of lanes where there is room for one."""

@@ -1,7 +1,7 @@
 """The published stochastic learner: Q-learning, sample by sample, over reshuffled passes through the data."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class SampledLearner:
     step_size: float = 0.05
     tolerance: float = 0.001
     """Stop when the mean absolute TD error of two passes differs by less."""
+    is_table: ClassVar[bool] = True
     _last: list[tuple[OfflineDataset, _Samples]] = field(default_factory=list, init=False, repr=False)
 
     def chunk_size(self, dataset: OfflineDataset) -> int:

@@ -15,7 +15,7 @@ from agents.base import gumbel_top_k, top_k
 from agents.errors import NotTrainedError
 from agents.heuristics.guided import SMALLEST, SMALLEST_POOLED, exploration, pooled_exploration
 from agents.heuristics.terminal import steps_to_termination
-from selectenv.errors import LabelError, OptionError, PhaseError
+from selectenv.errors import LabelError, MissingFeatureError, OptionError, PhaseError
 from selectenv.kernels.tabular.occupancy import pooled_predecessors
 
 PUBLISHED = Path(__file__).parents[3] / "experiments" / "protocol" / "published_tables" / "heuristics_uds.csv"
@@ -58,6 +58,32 @@ def test_scores_show_what_can_be_drawn(name):
         assert np.nanmin(scores) >= 0
     chosen = agent.select_many(obs, info, 4, np.random.default_rng(0))
     assert len(set(chosen.tolist()) - {15, 3}) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [*((name, {}) for name in HEURISTICS), ("adaptive-mixture", {"exploit": "on_policy_visitation"})],
+)
+def test_features_that_a_strategy_needs(name, options):
+    """With them alone it plays the same episode; without any of them, an error lists them all."""
+    agent = agents.make(name, **options)
+
+    def episode(features):
+        env = selectenv.make_env("Tree", budget=5, dataset_size=2000, features=features)
+        agent.train(env)
+        return agents.play(env, agent, seed=1)
+
+    needed = list(agent.features)
+    np.testing.assert_array_equal(episode(needed or ["budget"]).labels, episode(None).labels)
+    for missing in needed:
+        with pytest.raises(MissingFeatureError, match=f"{name} needs .* lacks '{missing}': .*without `features`"):
+            episode([other for other in needed if other != missing] or ["reward"])
+
+
+def test_a_missing_feature_is_named_without_play():
+    env = selectenv.make_env("Graph", budget=2, features=["labelled"], dataset_size=500)
+    with pytest.raises(MissingFeatureError, match=r"features=\['labelled', 'visitation'\]"):
+        agents.make("visitation").select(*env.reset(seed=0), np.random.default_rng(0))
 
 
 def test_gumbel_draws_without_replacement_in_proportion():

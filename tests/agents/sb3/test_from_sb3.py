@@ -18,8 +18,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNorm
 import agents
 import selectenv
 from agents.errors import SavedAgentError, UnsupportedModelError
+from agents.sb3 import VecSelection
 from selectenv.errors import ObservationError, OptionTypeError, SelectEnvError, UnknownCostWarning, UnknownNameError
-from selectenv.wrappers import BatchLabels, OneShot
+from selectenv.wrappers import BatchLabels, FlatObservation, OneShot
 
 pytestmark = pytest.mark.filterwarnings("ignore::selectenv.errors.UnknownCostWarning")
 SHORT = {"n_steps": 16, "batch_size": 16, "seed": 0, "device": "cpu"}
@@ -111,14 +112,34 @@ def test_a_recurrent_model_forgets_the_last_episode(trained):
     assert agents.play(env, agent, seed=1).labels.tolist() == first.labels.tolist()
 
 
-def test_flat_observations_and_those_of_other_wrappers(tmp_path):
-    flat = FlattenObservation(graph())
-    model = PPO("MlpPolicy", flat, n_epochs=1, **SHORT).learn(16)
-    by_hand = labels_by_predict(FlattenObservation(graph()), model, "PPO", seed=1)
+@pytest.mark.parametrize("features", [None, ["value", "labelled", "budget"]])
+@pytest.mark.parametrize("flat", [FlattenObservation, FlatObservation])
+def test_flat_observations(flat, features, tmp_path):
+    def make():
+        return graph(features=features)
+
+    model = PPO("MlpPolicy", flat(make()), n_epochs=1, **SHORT).learn(16)
+    by_hand = labels_by_predict(flat(make()), model, "PPO", seed=1)
     model.save(tmp_path / "flat.zip")
     for given in (model, tmp_path / "flat.zip"):
-        assert agents.play(graph(), agents.from_sb3(given), seed=1).labels[: len(by_hand)].tolist() == by_hand
+        for env in (make(), flat(make())):
+            assert agents.play(env, agents.from_sb3(given), seed=1).labels[: len(by_hand)].tolist() == by_hand
+    with pytest.raises(ObservationError, match="trained with other `features`"):
+        agents.play(graph(features=["reward"]), agents.from_sb3(model))
+    with pytest.raises(ObservationError, match=r"is shown shape \(2,\)"):
+        agents.play(FlattenObservation(graph(features=["budget", "reward_scale"])), agents.from_sb3(model))
 
+
+def test_models_of_vector_environments_play_single_ones():
+    env = VecSelection("RewardSelection-Graph-v0", n_envs=2, flat=True, budget=5, **SIZE)
+    model = MaskablePPO("MlpPolicy", env, n_epochs=1, **SHORT).learn(32)
+    by_hand = labels_by_predict(FlatObservation(graph()), model, "MaskablePPO", seed=1)
+    episode = agents.play(graph(), agents.from_sb3(model), seed=1)
+    assert episode.labels.tolist() == by_hand
+    assert episode.cost == sum(calls.cost for calls in env.get_attr("calls")) > 0
+
+
+def test_observations_of_other_wrappers(tmp_path):
     def observe(obs, info):
         return np.stack([obs["visitation"], obs["labelled"]])
 

@@ -7,8 +7,6 @@ import torch
 from gymnasium.vector import AutoresetMode
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3 import A2C, DQN, PPO
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 import agents
@@ -20,7 +18,7 @@ from agents.sb3.feature_vector import FeatureVector
 from agents.sb3.feature_wrapper import FeatureWrapper, RewardScales
 from agents.sb3.scoring_policies import PooledScorer
 from agents.sb3.vec_selection import VecSelection
-from selectenv.errors import OptionError, OptionTypeError
+from selectenv.errors import MissingFeatureError, OptionError, OptionTypeError
 from selectenv.wrappers import FlatObservation, TensorBoardMonitor
 
 SMALL = {"dataset_size": 1_000}
@@ -216,6 +214,17 @@ def test_the_native_vector_is_the_default(monkeypatch):
         assert type(monitor.venv) is kind
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_features_that_the_network_needs(count):
+    env = selectenv.make_env("Graph", budget=2, features=["value", "labelled"], **SMALL)
+    with pytest.raises(
+        MissingFeatureError, match=r"ppo needs .* lacks .*'predecessors', 'termination', 'budget': make"
+    ):
+        agents.make("ppo", n_envs=count).train(env, steps=32)
+    env = selectenv.make_env("Graph", budget=2, features=agents.make("ppo").features, **SMALL)
+    agents.make("ppo", n_envs=count, hidden=8, sb3=PPO_OPTIONS).train(env, steps=32)
+
+
 def test_the_pooled_network_computes_the_same():
     torch.manual_seed(0)
     plain, pooled = StateScorer(8), PooledScorer(8)
@@ -231,41 +240,3 @@ def test_maskable_ppo_finds_the_optimum_of_graph():
     agent = agents.make("maskable-ppo", steps=4_000, n_envs=16, sb3={"n_steps": 32})
     agent.train(env, seed=0)
     assert agents.play(env, agent, seed=0).performance == pytest.approx(8)
-
-
-@pytest.mark.parametrize(("algorithm", "options"), [(PPO, {"n_steps": 8, "batch_size": 8}), (A2C, {}), (DQN, {})])
-def test_quick_start_of_sb3(algorithm, options):
-    """The quick start of its documentation, with another line that makes the environment."""
-    vec_env = VecSelection(TREE, n_envs=4, flat=True, budget=3, render_mode="rgb_array", **SMALL)
-    model = algorithm("MlpPolicy", vec_env, verbose=0, seed=0, **options)
-    model.learn(total_timesteps=160)
-    vec_env = model.get_env()
-    obs = vec_env.reset()
-    for _ in range(4):
-        action, _states = model.predict(obs, deterministic=True)
-        obs, _rewards, _dones, _info = vec_env.step(action)
-        assert vec_env.render().ndim == 3
-    # SB3 evaluates on VecEnvs, and its policies for dicts take the plain observations
-    mean, _ = evaluate_policy(model, vec_env, n_eval_episodes=4, warn=False)
-    assert np.isfinite(mean)
-    algorithm("MultiInputPolicy", VecSelection(TREE, n_envs=2, budget=3, **SMALL), **options).learn(32)
-
-
-def test_quick_start_of_sb3_contrib():
-    from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_masked
-
-    env = FlatObservation(gym.make(TREE, budget=3, **SMALL))
-    model = MaskablePPO("MlpPolicy", env, gamma=0.4, seed=32, verbose=0, n_steps=16, batch_size=16)
-    model.learn(32)
-    evaluate_masked(model, env, n_eval_episodes=2, warn=False)
-    obs, _ = env.reset()
-    terminated = False
-    while not terminated:
-        action_masks = get_action_masks(env)
-        action, _states = model.predict(obs, action_masks=action_masks)
-        obs, _reward, terminated, _truncated, info = env.step(action)
-        assert not info["wasted"]
-    many = VecSelection(TREE, n_envs=4, flat=True, budget=3, **SMALL)
-    model = MaskablePPO("MlpPolicy", many, n_steps=8, batch_size=16, seed=0)
-    model.learn(64)
-    assert not any(info["wasted"] for info in many.step(np.stack(get_action_masks(many)).argmax(axis=1))[3])

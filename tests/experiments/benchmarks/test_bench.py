@@ -23,6 +23,7 @@ from experiments.cli import main as cli
 
 def test_the_quick_benchmark(monkeypatch, capsys):
     monkeypatch.setattr(bench_label_sets, "SETS", 500)
+    monkeypatch.setattr(bench_label_sets, "ROUNDS", 1)
     monkeypatch.setattr(bench_vector, "ROUNDS", 1)
     assert cli.main(["bench", "--quick"]) == 0
     printed = capsys.readouterr().out
@@ -31,6 +32,7 @@ def test_the_quick_benchmark(monkeypatch, capsys):
     assert "times faster" in printed
     assert "with a refit" in printed
     assert "Steps per second of 256 environments at once" in printed
+    assert "Steps per second of one environment" in printed
 
 
 def test_games(monkeypatch, capsys):
@@ -61,16 +63,19 @@ def test_scaling(monkeypatch, capsys, tmp_path):
 
 def test_selectors(monkeypatch, capsys):
     monkeypatch.setattr(bench_selectors, "STEPS", 1024)
-    monkeypatch.setattr(bench_selectors, "ROUNDS", 1)
+    monkeypatch.setattr(bench_selectors, "TRAININGS", 1)
+    monkeypatch.setattr(bench_selectors, "DECISIONS", 1)
     assert cli.main(["bench", "--selectors"]) == 0
     printed = capsys.readouterr().out
-    for part in ("maskable-ppo", "steps/s", "64, native", "updates take", "decisions per second", "TwoRooms"):
+    for part in ("maskable-ppo", "steps/s", "256, native", "updates take", "decisions per second", "TwoRooms"):
         assert part in printed
 
 
 def test_networks(monkeypatch, capsys):
     small = selectenv.make_problem("Breakout", dataset_size=3_000, learner="iql")
     monkeypatch.setattr(bench_networks, "UPDATES", 2)
+    monkeypatch.setattr(bench_networks, "FIRST_FRAMES", 50)
+    monkeypatch.setattr(bench_networks, "FRAMES", 2)
     monkeypatch.setattr(bench_networks, "make_problem", lambda *_, **__: small)
     assert cli.main(["bench", "--networks"]) == 0
     printed = capsys.readouterr().out

@@ -1,6 +1,7 @@
 """`selectenv label` on the log that ships with the package, in a real terminal and from other programs."""
 
 import csv
+import io
 import json
 import os
 import pty
@@ -11,6 +12,7 @@ import sys
 import time
 from contextlib import ExitStack, closing
 
+import numpy as np
 import pytest
 
 import selectenv
@@ -128,7 +130,7 @@ def test_labelling_in_a_terminal(capsys, terminal):
     assert asking.end() == 0
 
 
-@pytest.mark.parametrize("action", ["start", "ask", "status", "export", "import"])
+@pytest.mark.parametrize("action", ["start", "ask", "serve", "status", "release", "export", "import"])
 def test_every_action_shows_examples_that_exist(action, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["label", action, "--help"])
@@ -237,6 +239,109 @@ def test_starting_twice_and_starting_otherwise(capsys):
     assert stopped.value.code == 2
 
 
+def test_a_failed_start_leaves_nothing_behind(capsys, tmp_path):
+    assert start("--rewards", "10", "-20") == 1
+    assert "low must not exceed high; they are 10 and -20" in capsys.readouterr().err
+    assert start("--strategy", "es") == 1
+    assert start("--gamma", "1") == 1
+    assert start("--budget", "46") == 1
+    assert list(tmp_path.iterdir()) == []
+    assert start("--rewards", "-20", "10") == 0
+    assert "range of the rewards, stored in labels.sqlite: -20 to 10" in capsys.readouterr().out
+    assert start("--rewards", "-30", "10") == 0
+    assert main(["label", "status", "labels.sqlite"]) == 0
+    assert re.search("range of the rewards +-30 to 10", capsys.readouterr().out)
+
+
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+from agents import RankingAgent, Taxonomy
+
+@dataclass
+class Backwards(RankingAgent):
+    "The last state first."
+    taxonomy = Taxonomy(test_loop="open", training="none", evaluator="never")
+
+    def scores(self, obs, info):
+        return np.where(info["action_mask"] > 0, np.arange(len(info["action_mask"]), dtype=float), np.nan)
+"""
+
+
+def test_strategies_of_a_module_are_named_again(capsys, tmp_path):
+    (tmp_path / "own_strategy.py").write_text(OWN)
+    assert start("--strategy", "own_strategy:Backwards") == 0
+    assert main(["label", "status", "labels.sqlite"]) == 1
+    assert "or --strategy on the command line" in capsys.readouterr().err
+    command = ["--strategy", "own_strategy:Backwards"]
+    assert main(["label", "export", "labels.sqlite", *command, "--questions", "2"]) == 0
+    with (tmp_path / "out" / "questions.csv").open(newline="") as file:
+        states = list(dict.fromkeys(row["state"] for row in csv.DictReader(file)))
+    assert states == sorted(states, reverse=True)
+    assert len(states) == 2
+
+
+def test_the_last_answer_and_handed_out_questions_are_taken_back(capsys, monkeypatch):
+    assert start(budget="2") == 0
+    assert main(["label", "export", "labels.sqlite", "--questions", "2"]) == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\n1\n"))
+    assert main(["label", "ask", "labels.sqlite"]) == 0
+    assert "`selectenv label release labels.sqlite` takes them back" in capsys.readouterr().out
+    assert main(["label", "release", "labels.sqlite", "--annotator", "nobody"]) == 0
+    assert "0 questions taken back" in capsys.readouterr().out
+    assert main(["label", "release", "labels.sqlite"]) == 0
+    assert "2 questions taken back" in capsys.readouterr().out
+    assert main(["label", "ask", "labels.sqlite"]) == 0
+    assert "`selectenv label ask labels.sqlite --undo` takes the last answer back" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
+    assert main(["label", "ask", "labels.sqlite", "--undo"]) == 0
+    assert re.search("the answer about .* is taken back", capsys.readouterr().out)
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        assert [given.answer for given in session.answers()] == [1.0, 2.0]
+
+
+def test_an_answer_outside_the_range_is_named_once(capsys):
+    assert start("--rewards", "0", "1", budget="2") == 0
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        session.tell(session.ask().id, 5)
+    for command in ("status", "export"):
+        capsys.readouterr()
+        assert main(["label", command, "labels.sqlite"]) == 0
+        said = capsys.readouterr().out
+        assert said.count("there is no bound: the range of rewards in state") == 1
+        assert "`selectenv label export labels.sqlite --rewards LOW HIGH` changes it" in said
+    assert main(["label", "export", "labels.sqlite", "--rewards", "0", "3"]) == 1
+    assert main(["label", "export", "labels.sqlite", "--rewards", "0", "5"]) == 0
+
+
+def test_import_says_what_differs(capsys, tmp_path):
+    assert start(budget="2") == 0
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        state = session.ask().id
+        session.tell(state, 1)
+    (tmp_path / "one.csv").write_text(f'state,reward\n"{state}",2\n')
+    assert main(["label", "import", "labels.sqlite", "one.csv"]) == 0
+    assert "1 of those that were known differ from the file and stay as they are" in capsys.readouterr().out
+    (tmp_path / "two.csv").write_text("state,reward\nplace=moon,2\n")
+    assert main(["label", "import", "labels.sqlite", "two.csv"]) == 1
+    said = capsys.readouterr().err
+    assert "'two.csv', row 2: there is no state with id 'place=moon'; the ids are 'place=charging dock, load=" in said
+
+
+def test_shares_edges_and_delimiters(capsys, tmp_path):
+    (tmp_path / "log.csv").write_text("trip;charge;move\n1;0.9;go\n1;0.6;go\n1;0.2;load\n2;0.3;go\n")
+    command = ["label", "start", "log.csv", "--session", "labels.sqlite", "--state", "charge", "--action", "move"]
+    command += ["--episode", "trip"]
+    assert main([*command, "--budget", "2"]) == 1
+    assert "try the delimiter ';'" in capsys.readouterr().err
+    assert main([*command, "--budget", "2", "--delimiter", ";"]) == 1
+    assert "on the command line, --bins charge=10" in capsys.readouterr().err
+    assert main([*command, "--budget", "0.5", "--delimiter", ";", "--bins", "charge=0.25,0.5"]) == 0
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        assert session.dataset.ids.tolist() == ["0.25 to 0.5", "0.5 or more", "below 0.25"]
+        assert session.budget == 1
+
+
 def test_logs_of_other_types(capsys, tmp_path):
     data = selectenv.make_problem("Tree", dataset_size=500, cache=False).dataset
     selectenv.datasets.save(data, tmp_path / "tree.npz")
@@ -250,3 +355,20 @@ def test_logs_of_other_types(capsys, tmp_path):
     with selectenv.LabellingSession.open("parquet.sqlite") as session:
         assert session.dataset.n_states <= 4
     assert "tree.sqlite is ready" in capsys.readouterr().out
+
+
+def test_sessions_about_groups_of_vectors(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    walks = [{"states": rng.normal(size=(11, 2)).cumsum(axis=0), "actions": rng.integers(2, size=10)} for _ in range(9)]
+    selectenv.from_episodes(walks).to_frame().to_csv("walks.csv", index=False)
+    columns = ["--state", "x0", "x1", "--action", "action", "--episode", "episode", "--time", "step"]
+    command = ["label", "start", "walks.csv", "--session", "walks.sqlite", *columns, "--budget", "3"]
+    assert main([*command, "--groups", "8"]) == 1
+    assert "vectors=True" in capsys.readouterr().err
+    assert main([*command, "--vectors", "--groups", "8"]) == 0
+    with selectenv.LabellingSession.open("walks.sqlite") as session:
+        assert session.dataset.n_states == 8
+        assert session.ask().group.columns[1].name == "x1"
+    assert main([*command, "--vectors", "--groups", "trips"]) == 1
+    assert "allowed: episode" in capsys.readouterr().err

@@ -18,7 +18,7 @@ def take_pictures(browser, folder):
         path = Path(directory) / "labels.sqlite"
         session = selectenv.LabellingSession(robot_log(), budget=12, path=path, unseen="exclude")
         with session, served(session) as page:
-            session.bounds(-20, 10)
+            session.set_reward_range(-20, 10)
             query = session.ask()
             while query.id != SHOWN:
                 session.tell(query.id, expert_answer(query))

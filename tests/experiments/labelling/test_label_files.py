@@ -10,7 +10,7 @@ from experiments.labelling.label_files import read_labels
 from experiments.labelling.label_imports import ImportResult, import_labels
 from experiments.labelling.label_tables import TABLES, labels_csv, questions_csv
 from selectenv import LabellingSession
-from selectenv.errors import OptionError, UnknownStateError
+from selectenv.errors import OptionError
 from tests.selectenv.labelling.teller import answer_all, answer_with, town
 
 
@@ -55,9 +55,14 @@ def test_labels_are_used_as_far_as_the_strategy_asks(labels):
         ("", "needs a header"),
         ("state,value\nhome,1\n", "columns state and reward"),
         ("state,reward\nhome,high\n", "row 2: 'high' is not a number"),
-        ("state,reward\nroad,1\nhome,1\nhome,2\n", "row 4: an earlier row has another reward"),
-        ("state,action,reward\nhome,0,1\n", "no reward for the action 1 in the state 'home'"),
-        ("state,action,reward\nhome,0,1\nhome,1,1\nhome,5,1\n", "action '5' .* never show"),
+        ("state,reward\nhome,nan\n", "row 2: 'nan' is not a finite number"),
+        ("state,reward\nroad,1\n\nhome,1\nhome,2\n", "row 5: row 4 has another reward"),
+        ("state,action,reward\nroad,,1\nhome,0,1\n", "row 3: the state 'home' .* none for the action 1"),
+        ("state,action,reward\nhome,0,1\nhome,1,1\nhome,5,1\n", "row 4: the data never show the action '5'"),
+        ("state,action,reward\nhome,0,1\nhome,1,1\nhome,,1\n", "row 4: the state 'home' also has rewards per action"),
+        ("state,reward\nroad,1\nhoem,1\n", "row 3: there is no state with id 'hoem'.* Did you mean 'home'"),
+        ("state,reward\na street, at night,1\n", "row 2: it has 3 fields, and the header 2; .* needs quotes"),
+        ("state,reward,reward\nhome,1,2\n", "columns state and reward"),
         ('state,reward\n"home,1\n', "cannot be read"),
         ("state,reward\nhome\xff,1", "cannot be read"),
     ],
@@ -71,12 +76,24 @@ def test_what_cannot_be_used_is_named(tmp_path, text, what):
     assert session.answers() == []
 
 
-def test_states_of_other_data_are_named(labels):
-    session = LabellingSession(town(), "terminal", 3)
-    with pytest.raises(UnknownStateError, match="'moon'"):
-        import_labels(session, labels("state,reward\nmoon,1\n"))
+def test_missing_files_are_named(tmp_path):
     with pytest.raises(LabelsFileError, match="cannot be read"):
-        import_labels(session, labels("").parent / "none.csv")
+        import_labels(LabellingSession(town(), "terminal", 3), tmp_path / "none.csv")
+
+
+def test_spreadsheets_of_other_countries_are_read(labels):
+    session = LabellingSession(town(), "terminal", 3)
+    path = labels("\ufeffstate; reward;note\nshop;1;\nhome;2\n")
+    assert read_labels(session, path) == {"shop": 1.0, "home": 2.0}
+
+
+def test_answers_that_differ_are_counted_and_stay(labels):
+    session = LabellingSession(town(), "terminal", 3)
+    assert import_labels(session, labels("state,reward\nshop,1\nhome,2\nroad,3\n")).told == 3
+    again = labels("state,action,next_state,reward\nshop,1,,1\nhome,0,,2\nhome,1,,5\nroad,,,3\n")
+    for annotator in ("", "ann"):
+        assert import_labels(session, again, annotator) == ImportResult(told=0, known=3, differing=1)
+    assert [given.answer for given in session.answers()] == [1.0, 2.0, 3.0]
 
 
 def test_exported_labels_and_questions_are_read_again(labels, tree):
@@ -104,7 +121,7 @@ def tree():
 def test_tables_of_a_session():
     session = LabellingSession(town(), "terminal", 2)
     answer_with(session, 1)
-    with pytest.raises(OptionError, match="bounds"):
+    with pytest.raises(OptionError, match="range"):
         TABLES["curve.csv"](session)
     session.bounds(0, 1)
     read = {name: list(csv.DictReader(text(session).splitlines())) for name, text in TABLES.items()}

@@ -33,7 +33,7 @@ def annotated(task, *annotations):
 
 def export(session, count):
     queries = session.ask(count, annotator=ANNOTATOR, keep=True)
-    return json.loads(tasks(queries, session.budget))
+    return json.loads(tasks(session, queries))
 
 
 @pytest.fixture
@@ -60,6 +60,8 @@ def test_tasks_are_in_the_order_of_the_strategy_and_annotations_are_answers(writ
     }
     assert session.handed_out() == []
     assert import_labels(session, write(content)) == ImportResult(told=0, known=2)
+    content[0]["annotations"][0]["result"][0]["value"]["number"] = 7
+    assert import_labels(session, write(content)) == ImportResult(told=0, known=2, differing=1)
     assert [task["data"]["state_id"] for task in export(session, 5)] == ["road"]
 
 
@@ -119,9 +121,12 @@ def test_the_short_form_and_other_fields(write):
         ([{"data": {"text": "x"}, "annotations": []}], "task 1: its data have no 'state_id'"),
         ([{"data": {"state_id": "shop"}}], "task 1 is not a task with annotations"),
         ([{"data": {"state_id": "shop"}, "annotations": [3]}], "not an annotation"),
-        ([{"data": {"state_id": "moon"}, "annotations": [{"result": [], "was_cancelled": True}]}], "another session"),
+        (
+            [{"data": {"state_id": "moon"}, "annotations": [{"result": [], "was_cancelled": True}]}],
+            "task 1 belongs to another session",
+        ),
         ([{"data": {"state_id": "road"}, "annotations": [{"result": [], "was_cancelled": True}]}], "another session"),
-        ([annotated({"data": {"state_id": "shop"}}, (1, "high"))], "task 1: 'high' is not a finite number"),
+        ([annotated({"data": {"state_id": "shop"}}, (1, "high"))], "task 1: 'high' is not a number"),
         ([annotated({"data": {"state_id": "shop"}}, (1, [1, 2]))], "has 2"),
         ('[{"state_id": "shop", "annotator": 1, "reward": NaN}]', "finite"),
         ("[" * 100_000, "cannot be read"),

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import selectenv
-from experiments.labelling.page_app import _number, answer_text, field_text, number_text
+from experiments.labelling.page_app import answer_text, field_text, number_text
+from experiments.labelling.typed_numbers import typed_number
 from selectenv.errors import AnswerError
 from tests.experiments.labelling.served_page import expert_answer, robot_log, served, words
 from tests.selectenv.labelling.teller import town
@@ -384,4 +385,4 @@ def test_texts_of_numbers_and_answers():
     assert answer_text({"a": 1.0, "b": 1.0}) == "1"
     assert answer_text([1.0, 2.5]) == "1, 2.5"
     with pytest.raises(AnswerError, match="is not a number"):
-        _number("x" * 1000)
+        typed_number("x" * 1000)

@@ -35,7 +35,7 @@ def log():
 def path(log, tmp_path):
     found = tmp_path / "labels.sqlite"
     with selectenv.LabellingSession(log, "terminal-guided", 12, found) as session:
-        session.bounds(-20, 10)
+        session.set_reward_range(-20, 10)
     return found
 
 
@@ -152,7 +152,7 @@ def test_two_tabs_share_the_queue(browser, log):
 
 def test_numbers_for_each_action_by_keyboard_and_by_mouse(browser, log):
     session = selectenv.LabellingSession(log, "terminal", 2)
-    session.bounds(-20, 10)
+    session.set_reward_range(-20, 10)
     with served(session) as page:
         browser.go(page.link)
         browser.click("button.large")
@@ -177,7 +177,7 @@ def test_numbers_for_each_action_by_keyboard_and_by_mouse(browser, log):
 
 def test_the_page_fits_a_phone_and_a_laptop(browser, log):
     session = selectenv.LabellingSession(log, "terminal", 3)
-    session.bounds(-20, 10)
+    session.set_reward_range(-20, 10)
     with served(session) as page:
         try:
             for width, height, phone in ((360, 740, True), (1280, 800, False)):

@@ -2,7 +2,9 @@
 
 import pytest
 
-from experiments.labelling.terminal_queries import HELP, as_text, ask_in_terminal, parsed_answer
+import selectenv
+from experiments.labelling.query_texts import query_text
+from experiments.labelling.terminal_queries import HELP, ask_in_terminal, parsed_answer
 from selectenv import LabellingSession
 from selectenv.errors import AnswerError
 from tests.selectenv.labelling.teller import town
@@ -17,13 +19,14 @@ from tests.selectenv.labelling.teller import town
         ("1, 2", [1.0, 2.0]),
         ("east=1", {"east": 1.0}),
         ("open tray = -1 , a=b=2", {"open tray": -1.0, "a=b": 2.0}),
+        ("left, then up=1, right=2", {"left, then up": 1.0, "right": 2.0}),
     ],
 )
 def test_typed_answers(typed, answer):
     assert parsed_answer(typed) == answer
 
 
-@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1;2"])
+@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1;2", "nan", "=inf"])
 def test_typed_nonsense_is_explained(typed):
     with pytest.raises(AnswerError, match="number"):
         parsed_answer(typed)
@@ -31,17 +34,30 @@ def test_typed_nonsense_is_explained(typed):
 
 def test_a_query_as_text():
     session = LabellingSession(town(), "visitation", 3)
-    texts = {query.id: as_text(query, 3) for query in session.ask(3)}
+    texts = {query.id: query_text(session, query) for query in session.ask(3)}
     assert texts["home"].splitlines()[1:5] == [
         "  seen 3 times; what was done, and where it led:",
-        "    0, 2 times -> shop (2)",
-        "    1, once -> road (1)",
+        "    0 (2 times) -> shop (2)",
+        "    1 (once) -> road (1)",
         "  around it, in the log:",
     ]
     assert "    [home] -0-> shop -1-> end" in texts["home"]
-    assert "1, 2 times -> the episode ends (1); home (1)" in texts["shop"]
+    assert "1 (2 times) -> the episode ends (1); home (1)" in texts["shop"]
     assert "home -0-> [shop] -1-> home (the recording stops)" in texts["shop"]
     assert texts["road"].startswith("Question ")
+
+
+def test_states_of_several_columns_are_shown_by_their_entries():
+    log = {"states": {"place": ["a, b", "c"], "load": ["x", "y"]}, "actions": ["go, fast", "stop"], "terminated": True}
+    session = LabellingSession(selectenv.from_episodes([log]), "visitation", 2)
+    texts = [query_text(session, query) for query in session.ask(2)]
+    (first,) = (text for text in texts if "a, b" in text.splitlines()[0])
+    assert 'place="a, b", load=x' in first.splitlines()[0]
+    assert first.splitlines()[2:] == [
+        "    go, fast (once) -> c · y (1)",
+        "  around it, in the log:",
+        "    [a, b · x] -go, fast-> c · y -stop-> end",
+    ]
 
 
 def conversation(session, lines):
@@ -74,3 +90,20 @@ def test_a_conversation():
     assert (told, session.status().done) == (1, True)
     assert "home" in written[0]
     assert conversation(session, [])[0] == 0
+
+
+@pytest.mark.parametrize("typed", ["1", "s"])
+def test_a_question_that_somebody_else_answers_is_left(typed):
+    session = LabellingSession(town(), "terminal", 2)
+    written, answered = [], []
+
+    def read(prompt):
+        if not answered:
+            answered.append(session.handed_out()[0].id)
+            session.tell(answered[0], 5, annotator="bob")
+            return typed
+        return "2"
+
+    assert ask_in_terminal(session, "ann", read=read, write=written.append) == 1
+    assert "somebody else has answered this question in the meantime" in written
+    assert [(given.answer, given.annotator) for given in session.answers()] == [(5.0, "bob"), (2.0, "ann")]

@@ -412,10 +412,17 @@ def test_csv_columns_are_numbers_or_text(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("e,s,a\n1,x,go\n1,,go\n", "row 1, column 's': the entry is missing"),
-        ("e,s,a\n1,0.5,go\n1,1,go\n", "row 0, column 's': 0.5 is not a whole number"),
-        ("e,s,a\n1,x,go\n1,y,go,4\n", "row 1 has 4 fields instead of 3: '1,y,go,4'"),
-        (b"e,s,a\n1,x,go\n1,\xff,go\n", "row 1, column 's': .* is not text in UTF-8"),
+        (
+            "e,s,a\n1,x,go\n1,,go\n",
+            r"row 1 \(3 in a spreadsheet\), column 's': the entry is missing; the option missing",
+        ),
+        (
+            "e,s,a\n1,,go\n1,x,go\n1,,go\n",
+            r"row 0 \(2 .*\), column 's': the entry is missing, and 1 more in this column",
+        ),
+        ("e,s,a\n1,0.5,go\n1,1,go\n", r"row 0 \(2 .*\), column 's': 0.5 is not a whole number"),
+        ("e,s,a\n1,x,go\n1,y,go,4\n", r"row 1 \(3 in a spreadsheet\) has 4 fields instead of 3: '1,y,go,4'"),
+        (b"e,s,a\n1,x,go\n1,\xff,go\n", r"row 1 \(3 .*\), column 's': .* is not text in UTF-8"),
         ("e,s,a\n", "the log is empty"),
     ],
 )
@@ -437,7 +444,7 @@ def test_files_that_cannot_be_read(tmp_path):
         selectenv.from_csv(tmp_path, **roles)
     with pytest.raises(DatasetFileError, match="CSV"):
         selectenv.from_csv(write(tmp_path / "log.csv.gz", gzip.compress(b"e,s,a\n1,1,1\n")[:-9]), **roles)
-    with pytest.raises(OptionError, match="the single column 'e;s;a': try delimiter=';'"):
+    with pytest.raises(OptionError, match="the single column 'e;s;a': try the delimiter ';'"):
         selectenv.from_csv(write(tmp_path / "other.csv", "e;s;a\n1;1;1\n"), **roles)
     for wrong in ("", ",,", '"', "\n", "é", 3):
         with pytest.raises(OptionError, match="delimiter"):

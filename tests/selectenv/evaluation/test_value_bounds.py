@@ -185,3 +185,4 @@ def test_wrong_ranges_are_refused():
     with pytest.raises(PolicyError, match="probabilities"):
         value_bounds(data, rewards, policy[:1], 0.9, -2, 2)
     assert ValueBounds(1.0, 2.0, 1.5).regret == 0.5
+    assert repr(ValueBounds(1.0, 2.0, 1.5)) == "ValueBounds(least=1.0, most=2.0, upper=1.5, regret=0.5)"

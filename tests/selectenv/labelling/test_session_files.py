@@ -32,7 +32,7 @@ def test_sessions_are_resumed_with_everything(tmp_path, tree):
     with LabellingSession(bare, agents.make("guided", decay="convex"), 0.2, path, 7, **options) as session:
         answer_all(session, tree.dataset, budget=3)
         session.skip(session.ask().id)
-        session.bounds(-100, 100)
+        session.set_reward_range(-100, 100)
         before = session.status(), session.curve(), session.labels(), session.policy().table
     with pytest.raises(ClosedError, match="open it again"):
         session.ask()
@@ -61,8 +61,9 @@ def test_another_dataset_or_other_settings_are_refused_by_name(tmp_path, tree):
     for wrong, what in (
         ({"budget": 6}, "budget=5, not 6"),
         ({"seed": 1}, "seed=0, not 1"),
-        ({"strategy": "uniform"}, "'guided'"),
-        ({"gamma": 0.5}, "options="),
+        ({"strategy": "uniform"}, "strategy='guided', not 'uniform'"),
+        ({"strategy": agents.make("guided", decay="convex")}, "strategy option decay=None, not 'convex'"),
+        ({"gamma": 0.5}, "gamma=None, not 0.5"),
         ({"answers_per_query": 2}, "answers_per_query"),
     ):
         with pytest.raises(SessionError, match=what):
@@ -85,13 +86,13 @@ def test_strategies_and_learners_that_are_not_registered_must_be_passed_again(tm
         agent = Stranger()
         agent.name = name
         LabellingSession(town(), agent, 2, other).close()
-        with pytest.raises(SessionError, match="pass the agent as strategy="):
+        with pytest.raises(SessionError, match=r"pass it again \(strategy=, or --strategy"):
             LabellingSession.open(other)
         LabellingSession.open(other, strategy=agent).close()
     learner = "tests.selectenv.labelling.test_session_files:ZeroLearner"
     last = tmp_path / "learner.sqlite"
     LabellingSession(town(), "uniform", 2, last, learner=learner).close()
-    with pytest.raises(SessionError, match="pass this as learner="):
+    with pytest.raises(SessionError, match=r"pass this again \(learner=, or --learner"):
         LabellingSession.open(last)
     LabellingSession.open(last, learner=learner).close()
 
@@ -120,6 +121,34 @@ def test_large_datasets_are_kept_beside_the_file(tmp_path, monkeypatch, tree):
     with pytest.raises(SessionError, match="keeps its dataset in"):
         LabellingSession.open(path)
     LabellingSession.open(path, dataset=bare).close()
+
+
+class Shy(Stranger):
+    """A strategy that cannot begin."""
+
+    def begin(self, view):
+        raise selectenv.errors.StrategyError("not with these data")
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_session_that_cannot_be_made_leaves_nothing_behind(tmp_path, monkeypatch, large):
+    if large:
+        monkeypatch.setattr(stored_dataset, "EMBEDDED_BYTES", 10)
+    path = tmp_path / "labels.sqlite"
+    for wrong in (
+        {"reward_range": (10, -20)},
+        {"reward_range": (0, float("inf"))},
+        {"reward_range": 3},
+        {"reward_range": ([0, 0], [1, 1])},
+        {"strategy": Shy()},
+        {"gamma": 2},
+    ):
+        with pytest.raises(selectenv.errors.SelectEnvError):
+            LabellingSession(**{"dataset": town(), "strategy": "uniform", "budget": 2, "path": path, **wrong})
+    monkeypatch.setattr(label_store, "SCHEMA", "CREATE TABLE session (")
+    with pytest.raises(SessionFileError, match="cannot be written"):
+        LabellingSession(town(), "uniform", 2, path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_are_durable_and_marked(tmp_path):

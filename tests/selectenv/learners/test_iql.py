@@ -24,15 +24,16 @@ from selectenv.errors import (
     WeightsFileError,
 )
 from selectenv.kernels.network.cnn import outputs
-from selectenv.kernels.network.patches import find_patches
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners import CloningLearner, ExactLearner, IqlLearner, Settings
 from selectenv.learners import training_run as training
+from selectenv.learners.architectures import architecture_of
 from selectenv.learners.training_run import IqlRun, train
 from selectenv.policies import CloningPolicy, GreedyPolicy, LabelledPolicy, PolicyList, UniformPolicy
 from selectenv.problem import SelectionProblem
 from selectenv.streams import generator
 from selectenv.worlds import find_row
+from tests.selectenv.learners.vector_data import vector_data
 
 TINY = {"dataset_size": 1_500, "cache": False, "rollouts": 2}
 SHORT = Settings(updates=12, batch=16)
@@ -52,19 +53,29 @@ def policies(learner, data, labels):
 
 def act(policy, data, numbers):
     """Return the action probabilities of a policy in states of the data."""
-    return policy.probabilities(numbers, data.images[numbers])
+    return policy.probabilities(numbers, data.observations[numbers])
 
 
 @pytest.fixture(scope="module")
-def data():
+def breakout():
     return selectenv.make_problem("Breakout", **TINY).dataset
+
+
+@pytest.fixture(params=["images", "vectors"])
+def data(request):
+    return request.getfixturevalue("breakout") if request.param == "images" else vector_data()
 
 
 def flat_weights(learner, data, labels):
     """Return all parameters of the networks behind the first policy."""
     policy = policies(learner, data, labels)[0]
     valued = policy.valued if isinstance(policy, LabelledPolicy) else policy
-    return np.concatenate([part.ravel() for network in valued.networks for part in network])
+    return np.concatenate([part.ravel() for network in valued.networks for part in layers_of(network)])
+
+
+def layers_of(network):
+    """Return the layers of a network of a policy."""
+    return getattr(network, "layers", network)
 
 
 def rewarding(data):
@@ -83,8 +94,7 @@ def test_labelling_everything_is_ordinary_iql(data, rule):
     every = np.ones(data.n_states, bool)
     found = flat_weights(learner_of(rule), data, every)
     plain = Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
-    patches = find_patches(data.images.words, data.images.shape, data.visits)
-    run = IqlRun(plain, patches, 4, data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
+    run = IqlRun(plain, architecture_of(data), data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
     train(run, np.arange(len(data)), SHORT, 0, "learner", 0)
     by_hand = np.concatenate([part.ravel() for network in run.action_values for part in network])
     np.testing.assert_array_equal(found, by_hand)
@@ -183,11 +193,11 @@ def test_the_adapted_policy_imitates_the_data_in_unlabelled_states(data):
     chances = act(policy, data, every)
     np.testing.assert_array_equal(chances[labels], act(policy.valued, data, known))
     np.testing.assert_array_equal(chances[~labels], act(policy.otherwise, data, unknown))
-    new, nowhere = ~data.images[np.arange(5)], np.full(5, -1)
+    new, nowhere = data.observations[np.arange(5)], np.full(5, -1)
     np.testing.assert_array_equal(policy.probabilities(nowhere, new), policy.otherwise.probabilities(nowhere, new))
     learned = learner.fit(data, data.all_rewards, labels)
     assert (learned.q[~labels] == 0).all()
-    np.testing.assert_array_equal(learned.table, chances)
+    np.testing.assert_allclose(learned.table, chances, rtol=1e-4, atol=1e-6)
     (without,) = policies(learner_of("adapted"), data, np.zeros_like(labels))
     np.testing.assert_array_equal(act(without, data, every), act(without.otherwise, data, every))
     unrewarding = np.zeros_like(labels)
@@ -233,20 +243,20 @@ def test_cloning_finds_the_actions_of_the_data(data):
     assert np.average(agree, weights=data.visits[often]) > 0.8
 
 
-def test_several_runs_are_averaged(data):
-    labels = half(data)
+def test_several_runs_are_averaged(breakout):
+    labels = half(breakout)
     both = learner_of("uds", training_runs=2)
-    first, second = policies(both, data, labels)
-    alone = policies(learner_of("uds"), data, labels)[0]
+    first, second = policies(both, breakout, labels)
+    alone = policies(learner_of("uds"), breakout, labels)[0]
     some = np.arange(50)
-    one, same, other = (p.values_and_probabilities(some, data.images[some])[0] for p in (first, alone, second))
+    one, same, other = (p.values_and_probabilities(some, breakout.images[some])[0] for p in (first, alone, second))
     np.testing.assert_array_equal(one, same)
     assert (one != other).any()
-    learned = both.fit(data, data.all_rewards, labels)
-    np.testing.assert_allclose(learned.q[:50], (one + other) / 2)
+    learned = both.fit(breakout, breakout.all_rewards, labels)
+    np.testing.assert_allclose(learned.q[:50], (one + other) / 2, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(learned.table.sum(axis=1), 1)
     evaluator = selectenv.make_problem("Breakout", **TINY).evaluator
-    problem = SelectionProblem(data, both, evaluator)
+    problem = SelectionProblem(breakout, both, evaluator)
     returns = [evaluator.evaluate(policy) for policy in (first, second)]
     np.testing.assert_array_equal(evaluator.returns(PolicyList([first, second])), returns)
     assert problem.performance(labels) == pytest.approx(np.mean(returns))
@@ -260,19 +270,18 @@ def test_evaluations_are_spread_over_the_last_part_of_a_run(data):
     learned = learner_of("uds", setting).fit(data, data.all_rewards, np.ones(data.n_states, bool))
     np.testing.assert_array_equal(learned.updates, [9, 11, 12])
     plain = Transitions(data.state, data.action, data.next_state, data.hidden_reward.astype(np.float32))
-    patches = find_patches(data.images.words, data.images.shape, data.visits)
     rows = generator(0, "learner", 0, "batches", 0).integers(len(data), size=(training.STRETCH, 16))
     for policy, updates in zip(learned.batch.policies, setting.evaluated_at, strict=True):
-        run = IqlRun(plain, patches, 4, data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
+        run = IqlRun(plain, architecture_of(data), data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
         run.advance(rows[:updates], 0)
         for mine, by_hand in zip(policy.networks, run.action_values, strict=True):
-            for part, other in zip(mine, by_hand, strict=True):
+            for part, other in zip(layers_of(mine), by_hand, strict=True):
                 np.testing.assert_array_equal(part, other)
 
 
-def test_the_performance_is_the_mean_of_the_learning_curve(data):
-    options = {"dataset": data, "learner": "iql", "updates": 12, "rollouts": 2, "learner_runs": 2}
-    labels = half(data)
+def test_the_performance_is_the_mean_of_the_learning_curve(breakout):
+    options = {"dataset": breakout, "learner": "iql", "updates": 12, "rollouts": 2, "learner_runs": 2}
+    labels = half(breakout)
     problem = selectenv.make_problem("Breakout", evaluations=3, **options)
     performance = problem.performance(labels)
     updates, returns = problem.learning_curve(labels)
@@ -294,9 +303,9 @@ def test_the_learning_curve_of_a_table_is_one_point():
     assert returns.tolist() == [[problem.performance([1, 2])]]
 
 
-def test_many_sets_are_the_sets_one_by_one(data):
+def test_many_sets_are_the_sets_one_by_one(breakout):
     options = {**TINY, "learner": "iql", "updates": 12}
-    masks = np.stack([half(data, seed) for seed in range(3)])
+    masks = np.stack([half(breakout, seed) for seed in range(3)])
     many = selectenv.make_problem("Breakout", **options).performance_many(masks)
     problem = selectenv.make_problem("Breakout", **options)
     assert many.tolist() == [problem.performance(mask) for mask in masks]
@@ -304,21 +313,21 @@ def test_many_sets_are_the_sets_one_by_one(data):
     assert twice.performance(masks[0]) == many[0]
     assert twice.performance_many(np.concatenate([masks, masks])).tolist() == [*many, *many]
     assert (twice.evaluator.counts.asked, twice.evaluator.counts.computed) == (7, 3)
-    batch = problem.learner.fit_many(data, data.all_rewards, masks)
+    batch = problem.learner.fit_many(breakout, breakout.all_rewards, masks)
     assert len(batch) == 3
-    every = np.arange(data.n_states)
-    tables = batch.tables(data.n_states, data.images[every])
-    assert tables.shape == (3, data.n_states, data.n_actions, 1)
+    every = np.arange(breakout.n_states)
+    tables = batch.tables(breakout.n_states, breakout.images[every])
+    assert tables.shape == (3, breakout.n_states, breakout.n_actions, 1)
     np.testing.assert_array_equal(tables[1, ..., 0], problem.learn(masks[1]).table)
 
 
-def test_policies_of_networks_need_a_game(data):
-    problem = SelectionProblem(data, learner_of("uds"))
+def test_policies_of_networks_need_a_game(breakout):
+    problem = SelectionProblem(breakout, learner_of("uds"))
     with pytest.raises(NoEvaluatorError):
-        problem.performance(half(data))
+        problem.performance(half(breakout))
     tabular = selectenv.make_problem("Tree", dataset_size=500, cache=False)
-    (policy,) = policies(learner_of("uds"), data, np.ones(data.n_states, bool))
-    with pytest.raises(PolicyError, match="acts on images"):
+    (policy,) = policies(learner_of("uds"), breakout, np.ones(breakout.n_states, bool))
+    with pytest.raises(PolicyError, match="acts on observations"):
         tabular.evaluator.evaluate(policy)
     assert tabular.evaluator.calls == 0
 
@@ -357,10 +366,10 @@ def test_settings_that_train_nothing_are_refused(data):
 
 
 @pytest.mark.parametrize("shape", [(8, 8, 4), (12, 12, 4), (10, 10, 15), (10, 10)])
-def test_images_of_another_shape_are_refused(data, shape):
-    words = np.zeros((data.n_states, -(-int(np.prod(shape)) // 64)), np.uint64)
+def test_images_of_another_shape_are_refused(breakout, shape):
+    words = np.zeros((breakout.n_states, -(-int(np.prod(shape)) // 64)), np.uint64)
     with pytest.raises(DatasetError, match="10 x 10 cells"):
-        policies(learner_of("uds"), replace(data, images=Images(words, shape)), half(data))
+        policies(learner_of("uds"), replace(breakout, observations=Images(words, shape)), half(breakout))
 
 
 def test_a_neural_learner_can_be_pickled(data):
@@ -380,15 +389,15 @@ def test_networks_need_images():
         selectenv.make_problem("Tree", learner="iql", dataset_size=500, cache=False)
 
 
-def test_scales_set_the_training(data):
-    fast = selectenv.make_problem("Breakout", dataset=data, learner="iql").learner.settings
+def test_scales_set_the_training(breakout):
+    fast = selectenv.make_problem("Breakout", dataset=breakout, learner="iql").learner.settings
     assert fast == Settings(40_000, 1e-3, 0.005, 0.7, 256)
     for game, updates in (("Breakout", 125_000), ("Seaquest", 125_000), ("Asterix", 75_000), ("Freeway", 25_000)):
         learning = selectenv.WORLDS[game].defaults.learning
         assert learning.settings("paper", None) == Settings(updates, 3e-4, 0.005, 0.7, 256)
         assert learning.preset("paper").transitions == 1_000_000
         assert learning.preset(None) == learning.preset("fast") == learning.fast
-    paper = selectenv.make_problem("Breakout", dataset=data, learner="iql", scale="paper").learner.settings
+    paper = selectenv.make_problem("Breakout", dataset=breakout, learner="iql", scale="paper").learner.settings
     assert paper == Settings(125_000, 3e-4, 0.005, 0.7, 256)
 
 
@@ -417,15 +426,15 @@ def test_a_whole_episode_in_every_game(game, monkeypatch):
     assert episode.performance == again.performance
 
 
-def test_few_refits_at_the_fast_scale(data, monkeypatch):
+def test_few_refits_at_the_fast_scale(breakout, monkeypatch):
     counts = []
     fit = IqlLearner.fit
     monkeypatch.setattr(IqlLearner, "fit", lambda self, *arguments: counts.append(1) or fit(self, *arguments))
-    env = selectenv.make_env("Breakout", dataset=data, learner="iql", updates=1, rollouts=1, budget=0.5)
+    env = selectenv.make_env("Breakout", dataset=breakout, learner="iql", updates=1, rollouts=1, budget=0.5)
     agents.play(env, agents.make("visitation-on-policy"), seed=0)
     assert len(counts) <= 1 + 10  # one at reset
     finer = selectenv.make_env(
-        "Breakout", dataset=data, learner="iql", updates=1, rollouts=1, budget=0.5, scale="paper"
+        "Breakout", dataset=breakout, learner="iql", updates=1, rollouts=1, budget=0.5, scale="paper"
     )
     assert finer.labels_to_refit < env.labels_to_refit
 
@@ -438,38 +447,38 @@ def test_games_whose_images_rarely_repeat_are_learned_with_networks():
     assert isinstance(problem.learner, IqlLearner)
 
 
-def test_greedy_policies_take_the_smaller_value_of_two_networks(data):
+def test_greedy_policies_take_the_smaller_value_of_two_networks(breakout):
     """Ties are split uniformly."""
-    (policy,) = policies(learner_of("uds"), data, np.ones(data.n_states, bool))
+    (policy,) = policies(learner_of("uds"), breakout, np.ones(breakout.n_states, bool))
     some = np.arange(40)
 
     def values(greedy):
-        return greedy.values_and_probabilities(some, data.images[some])[0]
+        return greedy.values_and_probabilities(some, breakout.images[some])[0]
 
     separate = [values(GreedyPolicy((network,))) for network in policy.networks]
     np.testing.assert_array_equal(values(policy), np.minimum(*separate))
     zero = GreedyPolicy(tuple(type(network)(*(0 * part for part in network)) for network in policy.networks))
-    np.testing.assert_allclose(act(zero, data, some), 1 / data.n_actions)
-    np.testing.assert_allclose(act(CloningPolicy(zero.networks[0]), data, some), 1 / data.n_actions)
+    np.testing.assert_allclose(act(zero, breakout, some), 1 / breakout.n_actions)
+    np.testing.assert_allclose(act(CloningPolicy(zero.networks[0]), breakout, some), 1 / breakout.n_actions)
 
 
-def test_values_are_those_of_the_value_network(data):
+def test_values_are_those_of_the_value_network(breakout):
     """Under the adapted rule in labelled states only; without a value network they are the largest action values."""
-    labels, ends = half(data), []
+    labels, ends = half(breakout), []
     watched = learner_of("uds", training_runs=2, watch=lambda done, run: ends.append(run))
-    learned = watched.fit(data, data.all_rewards, labels)
+    learned = watched.fit(breakout, breakout.all_rewards, labels)
     networks = [run.networks["value"].layers for run in ends]
-    expected = np.mean([outputs(network, data.images[:])[:, 0] for network in networks], axis=0, dtype=float)
+    expected = np.mean([outputs(network, breakout.images[:])[:, 0] for network in networks], axis=0, dtype=float)
     np.testing.assert_allclose(learned.values, expected, atol=1e-6)
     assert np.abs(learned.values - learned.q.max(axis=1)).max() > 1e-3
     only = GreedyPolicy(learned.runs[0].networks)
-    some, images = np.arange(40), data.images[:40]
+    some, images = np.arange(40), breakout.images[:40]
     np.testing.assert_array_equal(
         only.state_values(some, images), only.values_and_probabilities(some, images)[0].max(axis=1)
     )
-    adapted = learner_of("adapted").fit(data, data.all_rewards, labels)
-    valued = adapted.policy.valued.state_values(np.arange(data.n_states), data.images[:])
+    adapted = learner_of("adapted").fit(breakout, breakout.all_rewards, labels)
+    valued = adapted.policy.valued.state_values(np.arange(breakout.n_states), breakout.images[:])
     np.testing.assert_allclose(adapted.values, np.where(labels, valued, 0.0), atol=1e-6)
     assert adapted.values.any()
     for learner, known in ((learner_of("none"), labels), (learner_of("uds"), np.zeros_like(labels))):
-        assert not learner.fit(data, data.all_rewards, known).values.any()
+        assert not learner.fit(breakout, breakout.all_rewards, known).values.any()

@@ -7,10 +7,10 @@ import pytest
 
 import selectenv
 from selectenv.errors import OptionError
-from selectenv.kernels.network.patches import find_patches
 from selectenv.kernels.network.updates import Transitions
 from selectenv.learners import IqlLearner, Settings
 from selectenv.learners import training_run as training
+from selectenv.learners.architectures import architecture_of
 from selectenv.learners.training_run import IqlRun
 from selectenv.streams import generator
 
@@ -47,9 +47,8 @@ def test_a_refit_continues_with_the_new_labels(data, labels):
     """The same by hand: 12 updates with the rewards of the first labels, then 3 with those of the second."""
     first, second = chain(IqlLearner(settings=SHORT, warm_start=True), data, labels)
     rewards = [np.where(mask[data.state], data.all_rewards, 0).astype(np.float32) for mask in labels]
-    patches = find_patches(data.images.words, data.images.shape, data.visits)
     plain = Transitions(data.state, data.action, data.next_state, rewards[0].copy())
-    run = IqlRun(plain, patches, 4, data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
+    run = IqlRun(plain, architecture_of(data), data.n_actions, 0.99, SHORT, generator(0, "learner", 0, "weights"))
 
     def advance(begun, updates):
         rows = generator(0, "learner", 0, "batches", begun).integers(len(data), size=(training.STRETCH, 16))

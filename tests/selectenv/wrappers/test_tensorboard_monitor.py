@@ -5,12 +5,15 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
+from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import agents
 import selectenv
-from selectenv.errors import MissingExtraError, OptionError
+from agents.sb3 import VecSelection
+from selectenv.errors import ClosedError, MissingExtraError, OptionError
 from selectenv.wrappers import BatchLabels, TensorBoardMonitor
 
 SIZE = {"dataset_size": 3_000}
@@ -138,11 +141,76 @@ def test_under_vectorised_environments(tmp_path):
         assert len(values(read(tmp_path / f"env-{number}"), "episode/performance")) == 2
 
 
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("options", [{}, {"phase": "test"}, {"reward_mode": "marginal"}, {"dataset_seed": None}])
+def test_vectors_log_what_single_environments_log(tmp_path, mode, options):
+    """Episode e of environment i has the number 1 + 2 e + i: they all have the same length."""
+    options = {"budget": 5, "initial_ratio": 0.1, "cache": False, **SIZE, **options}
+    envs = gym.make_vec("RewardSelection-Graph-v0", 2, autoreset_mode=mode, **options)
+    envs = TensorBoardMonitor(envs, tmp_path / "vector", detail_every=3)
+    alone = [
+        TensorBoardMonitor(gym.make("RewardSelection-Graph-v0", **options), tmp_path / f"alone-{i}", detail_every=1)
+        for i in range(2)
+    ]
+    envs.reset(seed=7)
+    for i, env in enumerate(alone):
+        env.reset(seed=7 + i)
+    rng = np.random.default_rng(0)
+    for episode in range(3):
+        if episode and mode == AutoresetMode.NEXT_STEP:
+            envs.step(np.zeros(2, int))
+        for _ in range(4):
+            actions = rng.integers(6, size=2)
+            ended = envs.step(actions)[2]
+            for env, action in zip(alone, actions, strict=True):
+                env.step(action)
+        assert ended.all()
+        if mode == AutoresetMode.DISABLED:
+            envs.reset(options={"reset_mask": ended})
+        for env in alone:
+            env.reset()
+    np.testing.assert_array_equal(envs.action_masks(), envs.unwrapped.action_masks())
+    for one in (envs, *alone):
+        one.close()
+    together = read(tmp_path / "vector" / "env-0")
+    for i in range(2):
+        log = read(tmp_path / f"alone-{i}" / "env-0")
+        assert log.Tags()["scalars"] == together.Tags()["scalars"]
+        for tag in log.Tags()["scalars"]:
+            assert values(log, tag) == values(together, tag)[i::2]
+        for one, other in zip(log.Histograms("states"), together.Histograms("states")[i::2], strict=True):
+            assert one.histogram_value == other.histogram_value
+    assert [image.step for image in together.Images("selection")] == [1, 4]
+    for number, (i, episode) in {1: (0, 1), 4: (1, 2)}.items():
+        curves = (
+            read(folder / f"episode-{n:06d}")
+            for folder, n in ((tmp_path / "vector" / "env-0", number), (tmp_path / f"alone-{i}" / "env-0", episode))
+        )
+        one, other = ([(e.step, e.value) for e in log.Scalars("by_labels/performance")] for log in curves)
+        assert one == other
+    for calls, env in zip(envs.unwrapped.calls, alone, strict=True):
+        assert calls.cost == env.unwrapped.calls.cost
+    with pytest.raises(ClosedError, match="the monitor is closed"):
+        envs.step(np.zeros(2, int))
+    with pytest.raises(ClosedError, match="the monitor is closed"):
+        envs.reset()
+
+
+def test_training_over_a_monitored_vector(tmp_path):
+    inner = gym.make_vec("RewardSelection-Graph-v0", 4, autoreset_mode="SameStep", budget=3, **SIZE)
+    envs = VecSelection(TensorBoardMonitor(inner, tmp_path), flat=True)
+    PPO("MlpPolicy", envs, n_steps=6, batch_size=8, n_epochs=1, seed=0).learn(24)
+    envs.close()
+    assert values(read(tmp_path / "env-0"), "episode/cost") == [1] * 8
+
+
 def test_what_it_refuses(tmp_path, monkeypatch):
     with pytest.raises(OptionError, match="detail_every"):
         TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", **SIZE), tmp_path, detail_every=0)
     with pytest.raises(OptionError, match="reward selection"):
         TensorBoardMonitor(gym.make("CartPole-v1"), tmp_path)
+    with pytest.raises(OptionError, match="vector environment of reward selection"):
+        TensorBoardMonitor(gym.make_vec("CartPole-v1", 2), tmp_path)
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
     with pytest.raises(MissingExtraError, match="meta"):
         TensorBoardMonitor(gym.make("RewardSelection-Tree-v0", **SIZE), tmp_path)

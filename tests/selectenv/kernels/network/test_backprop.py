@@ -14,7 +14,8 @@ from selectenv.kernels.network.cnn import Layers, outputs, split
 from selectenv.kernels.network.packed_images import pack
 from selectenv.kernels.network.patches import NO_CELL, fill_batch, find_patches, new_batch
 from selectenv.kernels.network.updates import Transitions
-from selectenv.learners.training_run import CloningRun, IqlRun, Settings, new_network
+from selectenv.learners.architectures import ImageArchitecture, architecture_of, new_network
+from selectenv.learners.training_run import CloningRun, IqlRun, Settings
 
 GAME = {"dataset_size": 2_000, "cache": False, "learner": "iql"}
 
@@ -126,7 +127,7 @@ def test_forwards_and_backwards_agree_with_autograd(channels, n_outputs):
     torch.manual_seed(0)
     images = random_images(2, channels, count=20)
     network = SmallCnn(channels, n_outputs)
-    ours = new_network(channels, n_outputs, np.random.default_rng(0))
+    ours = new_network(ImageArchitecture(channels), n_outputs, np.random.default_rng(0))
     copy_weights(network, ours.layers)
     patches = find_patches(pack(images), images.shape[1:])
     states = np.array([0, 3, 3, 19, 7, 7, 7, 1, 2], np.int32)
@@ -148,7 +149,7 @@ def test_forwards_and_backwards_agree_with_autograd(channels, n_outputs):
 
 def test_missing_images_change_nothing():
     images = random_images(4, 4)
-    network = new_network(4, 1, np.random.default_rng(0))
+    network = new_network(ImageArchitecture(4), 1, np.random.default_rng(0))
     patches = find_patches(pack(images), images.shape[1:])
     batch, made = new_batch(4, patches), new_pass(4)
     batch.image[:] = [-1, 2, -1, 5]
@@ -185,8 +186,7 @@ def test_updates_are_those_of_plain_pytorch(game):
     data = selectenv.make_problem(game, **GAME).dataset
     setting, channels = Settings(batch=64), data.images.shape[2]
     plain = TorchIql(channels, data.n_actions, setting)
-    patches = find_patches(data.images.words, data.images.shape)
-    run = IqlRun(ordinary(data), patches, channels, data.n_actions, 0.99, setting, np.random.default_rng(0))
+    run = IqlRun(ordinary(data), architecture_of(data), data.n_actions, 0.99, setting, np.random.default_rng(0))
     theirs = [plain.first, plain.second, plain.value, *plain.targets]
     for network, other in zip(run.networks.values(), theirs, strict=True):
         copy_weights(other, network.layers)
@@ -208,9 +208,8 @@ def test_cloning_is_cross_entropy():
     data = selectenv.make_problem("Asterix", **GAME).dataset
     network = SmallCnn(4, data.n_actions)
     optimiser = torch.optim.Adam(network.parameters(), 1e-3)
-    patches = find_patches(data.images.words, data.images.shape)
     everything = Transitions(data.state, data.action, data.next_state, np.zeros(len(data), np.float32))
-    run = CloningRun(everything, patches, 4, data.n_actions, Settings(batch=32), np.random.default_rng(0))
+    run = CloningRun(everything, architecture_of(data), data.n_actions, Settings(batch=32), np.random.default_rng(0))
     copy_weights(network, run.logits)
     chosen = np.random.default_rng(2).integers(len(data), size=(3, 32))
     losses = []
@@ -228,7 +227,7 @@ def test_cloning_is_cross_entropy():
 
 
 def test_parts_of_a_network_share_its_memory():
-    network = new_network(4, 3, np.random.default_rng(0))
+    network = new_network(ImageArchitecture(4), 3, np.random.default_rng(0))
     assert sum(part.size for part in network.layers) == len(network.flat)
     network.flat[:] = 0
     assert all((part == 0).all() for part in split(network.flat, 4, 3))

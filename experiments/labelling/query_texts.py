@@ -1,0 +1,71 @@
+"""States and queries as text that people read."""
+
+from typing import Any
+
+from selectenv.datasets.dataset import OfflineDataset
+from selectenv.labelling.queries import Excerpt, Query, TransitionSummary
+from selectenv.session import LabellingSession
+
+SHOWN_OUTCOMES = 8
+"""Largest number of next states that are listed for an action."""
+JOINED = " \u00b7 "
+"""Separator between the entries of the columns of a state."""
+
+
+def state_text(dataset: OfflineDataset, id: Any) -> str:
+    """Return a state: the entries of its columns, or its id."""
+    return JOINED.join(entries_of(dataset, id))
+
+
+def entries_of(dataset: OfflineDataset, id: Any) -> list[str]:
+    """Return the entries of the columns of a state; its id if it has no columns."""
+    if dataset.groups is not None and dataset.base.vectors is not None:
+        return [f"{'episode' if dataset.cells is not dataset else 'group'} {id}"]
+    if not dataset.state_columns:
+        return [str(id)]
+    number = dataset.numbers([id])[0]
+    return [str(values[number]) for values in dataset.state_columns.values()]
+
+
+def query_text(session: LabellingSession, query: Query) -> str:
+    """Return what a person needs to see of a query, in several lines."""
+    data = session.dataset
+    lines = [f"Question {query.number} of {session.budget}: {query.id}"]
+    if query.group is not None:
+        lines += [
+            f"  {column.name}: {column.low:.3g} to {column.high:.3g}, median {column.middle:.3g} "
+            f"(all data: {column.data_low:.3g} to {column.data_high:.3g})"
+            for column in query.group.columns
+        ]
+    lines.append(f"  seen {_times(query.visits)}; what was done, and where it led:")
+    for action in query.actions:
+        more = len(action.transitions) - SHOWN_OUTCOMES
+        outcomes = "; ".join(_outcome(data, transition) for transition in action.transitions[:SHOWN_OUTCOMES])
+        outcomes += f"; {more} more" if more > 0 else ""
+        lines.append(f"    {action.action} ({_times(action.count)}) -> {outcomes}")
+    lines.append("  around it, in the log:")
+    lines += [f"    {_excerpt(data, excerpt)}" for excerpt in query.episodes]
+    return "\n".join(lines)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _outcome(data: OfflineDataset, transition: TransitionSummary) -> str:
+    if transition.next_id is not None:
+        return f"{state_text(data, transition.next_id)} ({transition.count:,})"
+    ends = "the episode ends" if transition.terminated else "unknown"
+    return f"{ends} ({transition.count:,})"
+
+
+def _excerpt(data: OfflineDataset, excerpt: Excerpt) -> str:
+    """Return an excerpt in one line; the queried state is in brackets."""
+    parts = [] if excerpt.from_start else ["..."]
+    for step in excerpt.steps:
+        text = state_text(data, step.id)
+        parts.append(f"{f'[{text}]' if step.queried else text} -{step.action}->")
+    if excerpt.next_id is not None:
+        parts.append(state_text(data, excerpt.next_id))
+    end = {"terminated": "end", "truncated": "(the recording stops)"}.get(excerpt.end, "...")
+    return " ".join([*parts, end])

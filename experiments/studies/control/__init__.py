@@ -1,0 +1,1 @@
+"""Studies of the control worlds, whose states are vectors."""

@@ -1,0 +1,199 @@
+"""Which strategy labels groups of states best in the control worlds, with tables and with networks?"""
+
+from typing import Any
+
+import numpy as np
+
+import agents
+from experiments.analysis.claims import by_budget, is_better
+from experiments.analysis.headlines import listed_means
+from experiments.analysis.row import Row, mean_of
+from experiments.engine.cell import Cell, Record, Result
+from experiments.engine.problems import prefix_masks
+from experiments.engine.study import Study
+from experiments.studies.control.control_cells import (
+    COLLECTING,
+    FRESH_EPISODES,
+    FULL,
+    GROUPS,
+    PLAYING,
+    REFERENCES,
+    SHARES,
+    WORLDS,
+    checkpoints_of,
+    control_problem,
+    control_rows,
+    expert_mark,
+    fresh_problem,
+    panels,
+    record,
+    reference_labels,
+    remove_checkpoints,
+)
+from selectenv.budget import number_of_labels
+from selectenv.env import RewardSelectionEnv
+
+NAME = "control-heuristics"
+HEURISTICS = tuple(
+    name
+    for name, (kind, _) in agents.AGENTS.items()
+    if kind.taxonomy.evaluator == "never" and kind.taxonomy.training == "none"
+)
+"""Every strategy that never asks the evaluator."""
+SEARCHES = ("best-of", "es-200")
+CALLS = {"best-of": 8, "es-200": 200}
+"""Evaluations of a search per budget."""
+NETWORK_WORLDS = ("CartPole", "Acrobot")
+NETWORK_SEEDS = 3
+OPEN = ("uniform", "visitation", "terminal")
+"""Strategies whose labels do not depend on what is learned: one training run per budget."""
+REFITS = 10
+"""Refits of the network within an episode of guided."""
+TRAINING_SECONDS = 120.0
+"""Seconds on one core per training run of a network."""
+TABLE, NETWORK = "table", "network"
+
+
+def cells(seeds: int, solver: str) -> list[Cell]:
+    """Return tables with heuristics, then networks, then searches, which take longest; seed by seed."""
+    few = min(seeds, NETWORK_SEEDS)
+    found = [_cell(world, name, seed, TABLE) for seed in range(seeds) for world in WORLDS for name in REFERENCES]
+    found += [_cell(world, FULL, seed, NETWORK) for seed in range(few) for world in WORLDS]
+    found += [_cell(world, name, seed, TABLE) for seed in range(seeds) for world in WORLDS for name in HEURISTICS]
+    for seed in range(few):
+        for share in SHARES:
+            found += [
+                _cell(world, name, seed, NETWORK, share=share) for world in NETWORK_WORLDS for name in (*OPEN, "guided")
+            ]
+    for seed in range(seeds):
+        found += [
+            _cell(world, name, seed, TABLE, share=share) for name in SEARCHES for world in WORLDS for share in SHARES
+        ]
+    return found
+
+
+def _cell(world: str, strategy: str, seed: int, variant: str, **more: Any) -> Cell:
+    options: dict[str, Any] = {"groups": GROUPS}
+    if variant == NETWORK:
+        options |= {"learner": "iql", "learner_seed": seed}
+    return Cell(
+        NAME, world, strategy, seed, {"variant": variant, "expert": expert_mark(world), "problem": options, **more}
+    )
+
+
+def run_cell(cell: Cell) -> list[Record]:
+    """Choose labels, learn, and evaluate in fresh episodes."""
+    network = cell.settings["variant"] == NETWORK
+    more = {"checkpoints": str(checkpoints_of(cell))} if network else {}
+    fresh = fresh_problem(cell, **more)
+    if cell.strategy in REFERENCES:
+        records = [record(cell.world, fresh, reference_labels(fresh, cell.strategy), None)]
+    elif "share" in cell.settings:
+        # A network is learned once and judged in fresh episodes; a search must not see these.
+        task = fresh if network else control_problem(cell)
+        share = cell.settings["share"]
+        labels = number_of_labels(share, task.n_states)
+        refits = REFITS if cell.strategy == "guided" else 1
+        env = RewardSelectionEnv(task, labels, labels_per_refit=-(-labels // refits) if network else 1)
+        agent = agents.make(cell.strategy)
+        agent.train(env, cell.seed)
+        episode = agents.play(env, agent, cell.seed)
+        records = [record(cell.world, fresh, fresh.mask(episode.labels), share, cost=episode.cost)]
+    else:
+        records = _run_table(cell, fresh)
+    remove_checkpoints(cell)
+    return records
+
+
+def _run_table(cell: Cell, task: Any) -> list[Record]:
+    """Play one episode with the largest budget, and evaluate the first labels at each budget."""
+    budgets = tuple(number_of_labels(share, task.n_states) for share in SHARES)
+    env = RewardSelectionEnv(task, budgets[-1])
+    episode = agents.play(env, agents.make(cell.strategy), cell.seed)
+    masks = prefix_masks(episode.labels, budgets, task.n_states)
+    return [record(cell.world, task, mask, share) for mask, share in zip(masks, SHARES, strict=True)]
+
+
+def findings(rows: list[Row]) -> list[str]:
+    """Summarise what full labels earn and how strategies compare, in shares of the way from random to expert."""
+    sentences = []
+    for variant in (TABLE, NETWORK):
+        mine = [row for row in rows if row.setting == variant and row.metric == "normalised"]
+        worlds = [world for world in WORLDS if any(row.world == world for row in mine)]
+        full = {world: mean_of(mine, world=world, strategy=FULL) for world in worlds}
+        if full:
+            listed = ", ".join(f"{world} {value:.2f}" for world, value in full.items())
+            sentences.append(f"{variant}, every group labelled, random 0 and expert 1: {listed}")
+        for world in worlds:
+            local = [row for row in mine if row.world == world]
+            names = [name for name in dict.fromkeys(row.strategy for row in local) if name not in REFERENCES]
+            means = {name: mean_of(local, strategy=name) for name in names}
+            if means:
+                sentences.append(f"{world}, {variant}, mean over budgets: {listed_means(means)}")
+            for name in names:
+                found = None if name == "uniform" else by_budget(local, name, "uniform")
+                if found is not None and found.error is not None:
+                    said = is_better(found, max(full.get(world, np.nan), 0.0))
+                    sentences.append(f"{world}, {variant}: {name} earns more than uniform: {said} ({found})")
+    return sentences
+
+
+def figures(results: list[Result]) -> dict[str, Any]:
+    """Draw the normalised return against the share of labelled groups, one panel per world."""
+    drawn = {}
+    for variant in (TABLE, NETWORK):
+        mine = [result for result in results if result.cell.settings["variant"] == variant]
+        rows = [row for row in control_rows(mine) if row.metric == "normalised" and row.ours]
+        if not any(row.labels for row in rows):
+            continue
+        figure, axes = panels(WORLDS, mine)
+        for world, panel in axes.items():
+            local = [row for row in rows if row.world == world]
+            for i, name in enumerate(dict.fromkeys(row.strategy for row in local)):
+                if name in REFERENCES:
+                    level = mean_of(local, strategy=name)
+                    panel.axhline(level, color="black", ls="--" if name == FULL else ":", lw=1)
+                    continue
+                points = sorted(
+                    (float(str(row.labels).split()[0]), row.ours.mean, row.ours.stderr)
+                    for row in local
+                    if row.strategy == name and row.ours
+                )
+                x, mean, error = zip(*points, strict=True)
+                panel.errorbar(x, mean, error, label=name, marker="os^vDPX*"[i % 8], markersize=3, lw=1)
+            panel.set_xlabel("percentage of groups labelled", fontsize=8)
+            panel.set_ylabel("random 0, expert 1", fontsize=8)
+        handles = next(iter(axes.values())).get_legend_handles_labels()
+        figure.legend(*handles, fontsize=7, loc="outside right center")
+        drawn[f"Strategies in the control worlds: {variant} (dashed: all groups labelled, dotted: none)"] = figure
+    return drawn
+
+
+def cpu_hours(cells: list[Cell]) -> float:
+    """Return the estimated duration of cells on one core, in hours."""
+    total = COLLECTING * len({(cell.world, cell.seed) for cell in cells})
+    for cell in cells:
+        playing = PLAYING[cell.world]
+        judged = 1 if cell.strategy in REFERENCES or "share" in cell.settings else len(SHARES)
+        total += judged * playing * FRESH_EPISODES / 50
+        if cell.settings["variant"] == NETWORK:
+            total += TRAINING_SECONDS * (1 + (REFITS - 1 if cell.strategy == "guided" else 0))
+        total += CALLS.get(cell.strategy, 0) * playing
+    return total / 3600
+
+
+STUDY = Study(
+    NAME,
+    __doc__ or "",
+    cells,
+    run_cell,
+    control_rows,
+    seeds=10,
+    figures=figures,
+    place=40,
+    solvers=("exact",),
+    findings=findings,
+    problem_of=control_problem,
+    cells_per_task=1,
+    cpu_hours=cpu_hours,
+)

@@ -1,0 +1,206 @@
+"""Any Gymnasium environment with vector observations and discrete actions, as a world.
+
+The dynamics are those of the environment: `Lanes` steps several copies of it side by side, through Gymnasium's own
+vector environment where the id has one. Observations are flattened to vectors of float32.
+"""
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from selectenv.checks import did_you_mean, shown
+from selectenv.errors import MissingExtraError, UnknownNameError, WorldError
+from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
+
+PREFIX = "gym:"
+"""Names of worlds that start so are ids of Gymnasium environments."""
+COLUMNS = {
+    "CartPole-v1": ("position", "velocity", "angle", "angular velocity"),
+    "Acrobot-v1": (
+        "cos of angle 1",
+        "sin of angle 1",
+        "cos of angle 2",
+        "sin of angle 2",
+        "angular velocity 1",
+        "angular velocity 2",
+    ),
+    "MountainCar-v0": ("position", "velocity"),
+    "LunarLander-v3": ("x", "y", "x velocity", "y velocity", "angle", "angular velocity", "left leg", "right leg"),
+}
+"""Names of the columns of some observations."""
+
+
+class GymWorld:
+    """A Gymnasium environment that data are collected from and policies are evaluated in by rollouts."""
+
+    family = "gym"
+    layout = None
+
+    def __init__(self, env: str | gym.Env[Any, Any], **options: Any) -> None:
+        """Use an environment.
+
+        Args:
+            env: the id of a registered environment, or an environment that `gym.make` made; it is only copied.
+            **options: options of the environment, as for `gym.make`.
+
+        Raises:
+            UnknownNameError: no environment with this id is registered.
+            WorldError: the environment has other spaces, or cannot be copied.
+            MissingExtraError: a package that the environment needs is not installed.
+        """
+        self.spec = _find_spec(env)
+        self.options = options
+        one = self.make()
+        space, actions = one.observation_space, one.action_space
+        one.close()
+        self.name: str = self.spec.id
+        if not isinstance(space, spaces.Box):
+            raise WorldError(f"{self.name} has observations of {shown(space)}: a world with vectors needs a Box space")
+        if isinstance(actions, spaces.Box):
+            raise WorldError(
+                f"{self.name} has continuous actions: a world needs discrete ones; wrap the environment in "
+                "gymnasium.wrappers.DiscretizeAction, register the result and use its id"
+            )
+        if not isinstance(actions, spaces.Discrete):
+            raise WorldError(f"{self.name} has actions of {shown(actions)}: a world needs a Discrete space")
+        self.width = int(np.prod(space.shape))
+        """Number of columns of an observation."""
+        self.n_actions, self.first_action = int(actions.n), int(actions.start)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of an observation; empty if they have none."""
+        return COLUMNS.get(self.name, ())
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that determines the data a policy collects here, including Gymnasium's version."""
+        wrappers = [wrapper.name for wrapper in self.spec.additional_wrappers]
+        text = json.dumps(
+            [gym.__version__, self.name, self.spec.max_episode_steps, self.spec.kwargs, self.options, wrappers],
+            sort_keys=True,
+            default=str,
+        )
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def make(self) -> gym.Env[Any, Any]:
+        """Return a new copy of the environment."""
+        try:
+            with warnings.catch_warnings():
+                # Importing Box2D crashes the interpreter if this warning of its SWIG code is made an error.
+                warnings.filterwarnings("ignore", "builtin type .* has no __module__", DeprecationWarning)
+                return gym.make(self.spec, disable_env_checker=True, **self.options)
+        except gym.error.DependencyNotInstalled as error:
+            extra = "box2d" if "box2d" in str(error).lower() else "control"
+            raise MissingExtraError(f"{self.spec.id}: {error}; pip install 'selectenv[{extra}]'") from error
+        except Exception as error:  # environments can raise anything
+            raise WorldError(f"{self.spec.id} cannot be made: {shown(str(error))}") from error
+
+    @property
+    def has_vector_env(self) -> bool:
+        """Whether Gymnasium has an environment that steps many copies at once."""
+        return self.spec.vector_entry_point is not None and not self.options and not self.spec.additional_wrappers
+
+
+class Moves(NamedTuple):
+    """The result of one step in several lanes."""
+
+    reward: FloatArray
+    """[lanes]"""
+    terminated: BoolArray
+    """[lanes]"""
+    truncated: BoolArray
+    """[lanes] never where the episode terminated."""
+    entered: Float32Array
+    """[lanes, d] the observations after the step."""
+
+
+class Lanes:
+    """Several copies of an environment, stepped together; an episode that is over waits for `reset`."""
+
+    def __init__(self, world: GymWorld, count: int) -> None:
+        """Make ``count`` copies."""
+        self.world = world
+        self._envs = [world.make() for _ in range(count)]
+        self.observations: Float32Array = np.zeros((count, world.width), np.float32)
+        """[lanes, d] the current observations."""
+
+    def __len__(self) -> int:
+        """Return the number of lanes."""
+        return len(self._envs)
+
+    def reset(self, seeds: Iterable[int | None], which: IntArray | None = None) -> None:
+        """Start an episode in each lane, or in the lanes ``which``; the seed None continues a lane's random stream."""
+        lanes = range(len(self)) if which is None else which.tolist()
+        for lane, seed in zip(lanes, seeds, strict=True):
+            self.observations[lane] = np.ravel(self._envs[lane].reset(seed=seed)[0])
+
+    def step(self, actions: IntArray, which: IntArray) -> Moves:
+        """Take one action in each of the lanes ``which``."""
+        reward, first = np.zeros(len(which)), self.world.first_action
+        terminated, truncated = np.zeros(len(which), bool), np.zeros(len(which), bool)
+        envs, observations = self._envs, self.observations
+        for i, (lane, action) in enumerate(zip(which.tolist(), actions.tolist(), strict=True)):
+            observation, reward[i], terminated[i], truncated[i], _ = envs[lane].step(first + action)
+            observations[lane] = np.ravel(observation)
+        return Moves(reward, terminated, truncated & ~terminated, observations[which])
+
+    def close(self) -> None:
+        """Close the copies."""
+        for env in self._envs:
+            env.close()
+
+
+class VectorLanes:
+    """The same with Gymnasium's vector environment of the id; all lanes are reset together, by one seed."""
+
+    def __init__(self, world: GymWorld, count: int) -> None:
+        """Make the vector environment."""
+        self.world, self._count = world, count
+        self._env = gym.make_vec(world.name, num_envs=count, vectorization_mode="vector_entry_point")
+        self.observations: Float32Array = np.zeros((count, world.width), np.float32)
+        """[lanes, d] the current observations."""
+        self._actions = np.full(count, world.first_action, np.int64)
+
+    def __len__(self) -> int:
+        """Return the number of lanes."""
+        return self._count
+
+    def reset(self, seed: int) -> None:
+        """Start an episode in every lane."""
+        self.observations = self._env.reset(seed=seed)[0].reshape(self._count, -1)
+
+    def step(self, actions: IntArray, which: IntArray) -> Moves:
+        """Take one action in each of the lanes ``which``; the others, whose episodes are over, are ignored."""
+        self._actions[which] = self.world.first_action + actions
+        observations, reward, terminated, truncated, _ = self._env.step(self._actions)
+        self.observations = observations.reshape(self._count, -1)
+        ended = terminated[which]
+        return Moves(reward[which].astype(np.float64), ended, truncated[which] & ~ended, self.observations[which])
+
+
+def _find_spec(env: Any) -> gym.envs.registration.EnvSpec:
+    """Return the specification of an environment given by id or as an object."""
+    if isinstance(env, gym.Env):
+        if env.spec is None:
+            raise WorldError(
+                f"{shown(env)} cannot be copied, because it was not made by gym.make: register its class with "
+                "gym.register and pass the id"
+            )
+        return env.spec
+    if not isinstance(env, str):
+        raise WorldError(f"env must be the id of a Gymnasium environment, or an environment, not {shown(env)}")
+    try:
+        return gym.spec(env)
+    except gym.error.Error as error:
+        raise UnknownNameError(
+            f"unknown Gymnasium environment {shown(env)}; {did_you_mean(env, gym.registry)} ({error})"
+        ) from None
+    except ImportError as error:
+        raise UnknownNameError(f"the Gymnasium environment {shown(env)} cannot be imported: {error}") from None

@@ -1,0 +1,217 @@
+"""Experts of Gymnasium worlds: small networks that ship with the package, Stable-Baselines3 files, and functions."""
+
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selectenv.checks import check_callable, shown
+from selectenv.domains.gym_env import GymWorld
+from selectenv.errors import MissingExtraError, OptionError, UnknownNameError, WeightsFileError
+from selectenv.io.weights import load_weights
+from selectenv.typing import Float32Array, IntArray
+
+FOLDER = Path(__file__).parent / "gym_weights"
+SHIPPED = "published"
+"""Name of the shipped expert of a world."""
+UNKNOWN_EXPERT = "function"
+"""Fingerprint of experts that are functions: nothing identifies them, so their data are not cached."""
+ACTIVATIONS: dict[str, Callable[[Float32Array], Float32Array]] = {
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, np.float32(0)),
+}
+SB3_NETWORKS = {
+    "relu": ("q_net.q_net.{}", ""),
+    "tanh": ("mlp_extractor.policy_net.{}", "action_net"),
+}
+"""Names of the layers in Stable-Baselines3's policies by their default activation: those of DQN, and of PPO and A2C."""
+
+
+class GymExpert(Protocol):
+    """A policy that maps vectors to actions."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of its parameters."""
+
+    def actions(self, observations: Float32Array) -> IntArray:
+        """Return the actions [batch], counted from 0, for observations [batch, d]."""
+
+
+class NetworkExpert:
+    """Takes the action with the largest output of a fully connected network."""
+
+    def __init__(self, layers: list[tuple[Float32Array, Float32Array]], activation: str, card: dict[str, Any]) -> None:
+        """Use a network.
+
+        Args:
+            layers: weights [outputs, inputs] and biases [outputs] of each layer.
+            activation: a key of `ACTIVATIONS`.
+            card: how it was trained and what it earns.
+        """
+        self.layers, self.activation, self.card = layers, activation, card
+        digest = hashlib.blake2b(activation.encode(), digest_size=16)
+        for array in (part for layer in layers for part in layer):
+            digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array, np.float32).tobytes())
+        self.fingerprint = digest.hexdigest()
+
+    def outputs(self, observations: Float32Array) -> Float32Array:
+        """Return the outputs [batch, actions] for observations [batch, d]."""
+        values = observations
+        for i, (weights, biases) in enumerate(self.layers):
+            # einsum sums in one order, whatever the size of the batch and the number of threads
+            values = np.einsum("bi,oi->bo", values, weights) + biases
+            if i + 1 < len(self.layers):
+                values = ACTIVATIONS[self.activation](values)
+        return values
+
+    def actions(self, observations: Float32Array) -> IntArray:
+        """Return the actions [batch], counted from 0, for observations [batch, d]."""
+        return np.asarray(self.outputs(observations).argmax(axis=1))
+
+
+class FunctionExpert:
+    """Asks a function for the action of each observation."""
+
+    fingerprint = UNKNOWN_EXPERT
+
+    def __init__(self, function: Callable[[Any], Any], world: GymWorld) -> None:
+        """Ask ``function``, which maps an observation [d] to an action of the environment."""
+        self._function, self._world = check_callable("expert", function, "observation"), world
+
+    def actions(self, observations: Float32Array) -> IntArray:
+        """Return the actions [batch], counted from 0, for observations [batch, d].
+
+        Raises:
+            OptionError: the function returns something that is not an action.
+        """
+        found = []
+        for observation in observations:
+            answer = self._function(observation.copy())
+            try:
+                action = int(answer)
+            except (TypeError, ValueError):
+                action = -1
+            if action != answer or not 0 <= action - self._world.first_action < self._world.n_actions:
+                last = self._world.first_action + self._world.n_actions - 1
+                raise OptionError(
+                    f"the expert returned {shown(answer)}; the actions of {self._world.name} are "
+                    f"{self._world.first_action} to {last}"
+                )
+            found.append(action - self._world.first_action)
+        return np.array(found, np.int64)
+
+
+def load_gym_expert(world: GymWorld, expert: Any) -> GymExpert:
+    """Return an expert of a world.
+
+    Args:
+        world: the world.
+        expert: "published", the one that ships with the package; an .npz file of `selectenv train-expert`; a .zip file
+            of Stable-Baselines3's PPO, A2C or DQN with the default activation, of which only the weights are read; or a
+            function from an observation to an action.
+
+    Raises:
+        UnknownNameError: no expert of the world ships with the package, or the name means nothing.
+        WeightsFileError: the file is missing, damaged, or belongs to another environment.
+        OptionError: it is something else.
+    """
+    if callable(expert):
+        return FunctionExpert(expert, world)
+    if not isinstance(expert, str | os.PathLike):
+        raise OptionError(f"expert must be a name, a file, a function or None, not {shown(expert)}")
+    name = os.fspath(expert)
+    if name == SHIPPED:
+        path = FOLDER / f"{world.name.lower()}.npz"
+        if not path.exists():
+            raise UnknownNameError(
+                f"no expert of {world.name} ships with selectenv: give expert= a Stable-Baselines3 file (.zip), a "
+                "function from an observation to an action, or None for random data"
+            )
+        return _load(path, world)
+    if not name.endswith((".npz", ".zip")):
+        raise UnknownNameError(
+            f'unknown expert {shown(expert)} of {world.name}: "{SHIPPED}", a file that ends in .npz or .zip, a '
+            "function, or None for random data"
+        )
+    return _load(Path(name), world)
+
+
+def _load(path: Path, world: GymWorld) -> NetworkExpert:
+    try:
+        modified = path.stat().st_mtime_ns
+    except OSError:
+        raise WeightsFileError(f"there is no file {os.fspath(path)!r}") from None
+    found = _read(path, modified)
+    if "env" in found.card and found.card["env"] != world.name:
+        raise WeightsFileError(f"{os.fspath(path)!r} is an expert of {found.card['env']}, not of {world.name}")
+    inputs, outputs = found.layers[0][0].shape[1], found.layers[-1][0].shape[0]
+    if (inputs, outputs) != (world.width, world.n_actions):
+        raise WeightsFileError(
+            f"{os.fspath(path)!r} is an expert of an environment with {inputs} columns and {outputs} actions; "
+            f"{world.name} has {world.width} and {world.n_actions}"
+        )
+    return found
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _modified: int) -> NetworkExpert:
+    if path.suffix == ".zip":
+        return _read_sb3(path)
+    arrays, card = load_weights(path)
+    layers = _layers(arrays, "{}", "", path)
+    if card.get("activation") not in ACTIVATIONS:
+        raise WeightsFileError(f"{os.fspath(path)!r} is not an expert: its card names no known activation")
+    return NetworkExpert(layers, card["activation"], card)
+
+
+def _read_sb3(path: Path) -> NetworkExpert:
+    """Return the network of a Stable-Baselines3 file: only its weights are read, and nothing is unpickled."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError(
+            f"Stable-Baselines3 files need PyTorch ({error}): pip install 'selectenv[meta]'"
+        ) from error
+    try:
+        with zipfile.ZipFile(path) as file:
+            state = torch.load(io.BytesIO(file.read("policy.pth")), map_location="cpu", weights_only=True)
+        arrays = {name: value.numpy() for name, value in state.items()}
+    except Exception as error:  # corrupt files raise unrelated exception types
+        raise WeightsFileError(
+            f"{os.fspath(path)!r} is not a file of Stable-Baselines3 with weights of a policy ({shown(str(error))})"
+        ) from None
+    for activation, (hidden, last) in SB3_NETWORKS.items():
+        if f"{hidden.format(0)}.weight" in arrays:
+            return NetworkExpert(_layers(arrays, hidden, last, path), activation, {})
+    raise WeightsFileError(f"{os.fspath(path)!r} has no network of DQN, PPO or A2C over vectors")
+
+
+def _layers(
+    arrays: dict[str, NDArray[Any]], hidden: str, last: str, path: Path
+) -> list[tuple[Float32Array, Float32Array]]:
+    """Return the weights and biases of the layers, which have even numbers (activations are between them)."""
+    names: list[str] = []
+    while f"{hidden.format(2 * len(names))}.weight" in arrays:
+        names.append(hidden.format(2 * len(names)))
+    names += [last] if last else []
+    try:
+        layers = [(arrays[f"{name}.weight"], arrays[f"{name}.bias"]) for name in names]
+    except KeyError as error:
+        raise WeightsFileError(f"{os.fspath(path)!r} has no layer {error}") from None
+    widths = [layers[0][0].shape[-1]] if layers else []
+    for weights, biases in layers:
+        fits = weights.ndim == 2 and weights.shape[1] == widths[-1] and biases.shape == weights.shape[:1]
+        if not fits or not np.isfinite(weights).all() or not np.isfinite(biases).all():
+            raise WeightsFileError(f"{os.fspath(path)!r} is not a fully connected network with finite weights")
+        widths.append(weights.shape[0])
+    if not layers:
+        raise WeightsFileError(f"{os.fspath(path)!r} is not an expert: it has no layers")
+    return [(weights.astype(np.float32), biases.astype(np.float32)) for weights, biases in layers]

@@ -1,0 +1,42 @@
+"""The labelling page about groups of vectors."""
+
+import re
+
+import pytest
+
+import selectenv
+from experiments.labelling.group_histograms import HEIGHT, column_views
+from tests.experiments.labelling.served_page import served, words
+
+
+@pytest.fixture(scope="module")
+def data():
+    return selectenv.make_problem("CartPole", dataset_size=1_500, groups=12, rollouts=1, cache=False).dataset
+
+
+def test_a_question_shows_histograms_members_and_episodes(data):
+    with selectenv.LabellingSession(data.without_rewards, "uniform", 2) as session, served(session) as page:
+        text = page.get(f"state/{page.ask()}")[2]
+        query = session.query(session.handed_out()[0].id)
+        said = words(text)
+        assert f"group {query.id}" in said
+        assert "Its columns, beside the whole data" in said
+        for column in query.group.columns:
+            assert f"{column.name} {column.low:.3g} to {column.high:.3g}" in said
+        assert text.count('30" preserveAspectRatio="none" role="img"') == 4  # one histogram per column
+        assert f"which are from {query.group.episodes:,} episode" in said
+        for member in query.group.members:
+            assert f"{member.episode} {member.step} {member.values[0]:.3g}" in said
+        assert "Around it in the log" in said
+        page.post(f"state/{data.numbers([query.id])[0]}/answer", mode="state", reward="1")
+        assert session.status().answered == 1
+        assert re.search(r"group \d+", page.get("")[2]) is not None
+
+
+def test_bars_fit_into_the_drawing(data):
+    query = selectenv.LabellingSession(data.without_rewards, "uniform", 1).ask()
+    for view in column_views(query.group):
+        assert view.width == len(view.bars)
+        assert max(bar.height for bar in view.bars) == max(bar.data_height for bar in view.bars) == HEIGHT
+        assert all(bar.top + bar.height == pytest.approx(HEIGHT) for bar in view.bars)
+    assert column_views(None) == []
