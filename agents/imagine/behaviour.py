@@ -68,6 +68,24 @@ class Behaviour:
         found += self.bonus * gained / scale
         return np.where(span > 1e-9, found, MEANINGLESS)
 
+    def importance(self, rewards: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return how much each state [n] seems to matter: in what it pays, and in what better actions there gain.
+
+        Args:
+            rewards: [particles, pairs] reward functions.
+            weights: [particles] their probabilities.
+        """
+        world = self.world
+        q = world.optimal(rewards).T
+        best = np.maximum.reduceat(q, self._first)
+        lost = (best[self._row] - q) * world.data_visits[:, None]
+        paid = np.abs(rewards.T) * world.data_visits[:, None]
+        found = np.zeros(world.data.n_states)
+        for part in (lost, paid):
+            by_state = np.add.reduceat(part, self._first)
+            found[world.state[self._first]] += (by_state / (by_state.max(axis=0) + 1e-300)) @ weights
+        return found
+
     @cached_property
     def _state_likelihoods(self) -> FloatArray:
         """[shares, pairs] log likelihood of a state's actions if only this action is optimal there, per share."""

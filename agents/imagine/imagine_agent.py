@@ -34,6 +34,10 @@ CHOICES = {
 }
 ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
+CANDIDATES = 64
+"""States that plans consider, unless the budget is larger."""
+FEW_PARTICLES = 20
+"""Particles that plans average over in large worlds."""
 UNLIKELY = 1e-3
 """Particles that are less probable are left out of plans."""
 CURIOSITY = 0.02
@@ -160,23 +164,29 @@ class Imagine(RankingAgent):
         free[labels[: len(self._seen)]] = False
         if not self._seen:
             self._make_plan(free, 0)
+        moves = MOVES // 2 if self._world.is_large else MOVES
         for state, told in now[len(self._seen) :]:
             self._seen.append((state, told))
             free[state] = False
             rng = generator(self.seed, "imagine", len(self._seen))
             if told:
-                self._particles.learn(state, self._mean_rewards(state, rewards), MOVES, rng)
+                self._particles.learn(state, self._mean_rewards(state, rewards), moves, rng)
             self._make_plan(free, len(self._seen))
 
     def _make_plan(self, free: BoolArray, spent: int) -> None:
         """Plan the remaining labels, starting from the plan before."""
         assert self._view is not None
         self._left = left = max(0, min(self._view.budget - spent, int(free.sum())))
-        rewards, weights = self._particles.rewards, self._particles.weights
-        kept = np.flatnonzero(weights > UNLIKELY)
-        rewards, weights = rewards[kept], weights[kept] / weights[kept].sum()
+        rewards, weights = self._planned_particles(spent)
         labelled = self._world.data.labelable & ~free
-        self._planner = planner = SetPlanner(lambda masks: self._world.worth(rewards, masks), weights, labelled, free)
+        importance = self._behaviour.importance(rewards, weights)
+        candidates = np.flatnonzero(free)
+        if len(candidates) > max(CANDIDATES, left):
+            likely = np.argsort(-importance[candidates], kind="stable")[: max(CANDIDATES, left + CANDIDATES // 4)]
+            candidates = np.sort(candidates[likely])
+        self._planner = planner = SetPlanner(
+            lambda masks: self._world.worth(rewards, masks), weights, labelled, free, candidates, importance
+        )
         doubt = CURIOSITY * self._doubt(rewards)
         self._scores = np.where(free, doubt, 0.0)
         if left < 1:
@@ -187,12 +197,27 @@ class Imagine(RankingAgent):
         plan = self._plan[free[self._plan]][:left]
         rng = generator(self.seed, "imagine", "plan", spent)
         if len(plan) == 0:
-            plans = [planner.forward(left), planner.backward(left)]
-            plan = planner.improve(plans[int(planner.utilities(plans).argmax())], FIRST_EVALUATIONS, rng)
+            plans = [planner.forward(left)]
+            if not self._world.is_large:
+                plans.append(planner.backward(left))
+            evaluations = EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
+            plan = planner.improve(plans[int(planner.utilities(plans).argmax())], evaluations, rng)
         else:
             plan = planner.improve(planner.extend(plan, left), EVALUATIONS, rng)
         self._plan = plan
         self._scores[plan] += 1.0 + planner.losses(plan)
+
+    def _planned_particles(self, spent: int) -> tuple[FloatArray, FloatArray]:
+        """Return the rewards [particles, pairs] and probabilities [particles] that plans average over."""
+        rewards, weights = self._particles.rewards, self._particles.weights
+        if self._world.is_large:
+            rng = generator(self.seed, "imagine", "particles", spent)
+            places = (rng.random() + np.arange(FEW_PARTICLES)) / FEW_PARTICLES
+            kept = np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
+            chosen, counts = np.unique(kept, return_counts=True)
+            return rewards[chosen], counts / counts.sum()
+        kept = np.flatnonzero(weights > UNLIKELY)
+        return rewards[kept], weights[kept] / weights[kept].sum()
 
     def _mean_rewards(self, state: int, rewards: FloatArray) -> FloatArray:
         """Return the mean revealed reward of each pair of a state; an unknown one is the mean of the others."""

@@ -15,7 +15,9 @@ from selectenv.view import SelectionView
 
 SHORT_HORIZON = 32
 """Returns are truncated at horizons up to this one; longer ones are replaced by a discount, which is faster."""
-SWEEPS, COSTLY = 50, 8
+LARGE = 150
+"""Number of states of the largest world that is not large."""
+SWEEPS, COSTLY = 40, 8
 """Sweeps over models whose exact solution is costly: more than so many operations per possible transition."""
 
 
@@ -55,6 +57,8 @@ class ImaginedModel:
             self._sweeps,
         )
         self._one_pass = paths_end
+        self.is_large = data.n_states > LARGE
+        """Whether plans must do with fewer particles."""
 
     @cached_property
     def termination(self) -> FloatArray:

@@ -12,12 +12,24 @@ SMALL_SPAN = 0.05
 """Share of the usual span of returns below which a particle counts for less."""
 SHORTLIST = 16
 """Candidates whose gain is computed again in each step of a plan, besides the first."""
+MOST_STEPS = 40
+"""Steps in which a plan is made; larger plans grow by several states at a time."""
+MOST_LOSSES = 40
+"""States of a plan whose loss is computed; of larger plans, only the states that matter most alone."""
 
 
 class SetPlanner:
     """Searches for the set of states to add to the labels so far."""
 
-    def __init__(self, worth: Worth, weights: FloatArray, labelled: BoolArray, open_states: BoolArray) -> None:
+    def __init__(
+        self,
+        worth: Worth,
+        weights: FloatArray,
+        labelled: BoolArray,
+        open_states: BoolArray,
+        candidates: IntArray,
+        importance: FloatArray,
+    ) -> None:
         """Prepare plans.
 
         Args:
@@ -25,9 +37,11 @@ class SetPlanner:
             weights: [particles] probability of each particle.
             labelled: [n] the labels so far.
             open_states: [n] the states that can still be labelled.
+            candidates: the open states that plans consider, at least as many as a plan has.
+            importance: [n] how much each state seems to matter alone.
         """
-        self._worth, self.labelled, self.candidates = worth, labelled, np.flatnonzero(open_states)
-        self._weights = weights
+        self._worth, self.labelled, self.candidates = worth, labelled, candidates
+        self._weights, self._importance = weights, importance
         bounds = worth(np.stack([labelled, labelled | open_states]))
         self._low, span = bounds[0], bounds[1] - bounds[0]
         self._scale = np.maximum(span, 0.0) + SMALL_SPAN * max(float(np.median(np.abs(span))), 1e-9)
@@ -44,18 +58,18 @@ class SetPlanner:
 
     def forward(self, size: int) -> IntArray:
         """Return ``size`` states, each of which adds most to those before it; gains are updated lazily."""
-        plan: list[int] = []
+        plan = np.empty(0, np.int64)
         gains = self.utilities([np.array([s]) for s in self.candidates])
-        current = 0.0
+        current, at_once = 0.0, -(-size // MOST_STEPS)
         while len(plan) < size:
-            if plan:
-                likely = np.argsort(-gains, kind="stable")[:SHORTLIST]
-                gains[likely] = self.utilities([np.array([*plan, self.candidates[i]]) for i in likely]) - current
-            best = int(gains.argmax())
-            plan.append(int(self.candidates[best]))
-            current += gains[best]
+            if len(plan):
+                likely = np.argsort(-gains, kind="stable")[: SHORTLIST + at_once]
+                gains[likely] = self.utilities([np.append(plan, self.candidates[i]) for i in likely]) - current
+            best = np.argsort(-gains, kind="stable")[: min(at_once, size - len(plan))]
+            plan = np.append(plan, self.candidates[best])
+            current = current + gains[best[0]] if len(best) == 1 else self.utilities([plan])[0]
             gains[best] = -np.inf
-        return np.array(plan)
+        return plan
 
     def extend(self, plan: IntArray, size: int) -> IntArray:
         """Return the plan, with the states added that add most to it, one after the other."""
@@ -68,16 +82,19 @@ class SetPlanner:
         """Return ``size`` states: those left when states whose loss matters least are dropped, many at a time."""
         plan = self.candidates.copy()
         while len(plan) > size:
-            losses = self.losses(plan)
+            utilities = self.utilities([plan, *(np.delete(plan, i) for i in range(len(plan)))])
+            losses = utilities[0] - utilities[1:]
             keep = max(size, int(shrink * len(plan)))
             plan = np.sort(plan[np.argsort(-losses, kind="stable")[:keep]])
         return plan
 
     def losses(self, plan: IntArray) -> FloatArray:
-        """Return how much utility the plan loses without each of its states [plan]."""
-        without = [np.delete(plan, i) for i in range(len(plan))]
-        utilities = self.utilities([plan, *without])
-        return np.asarray(utilities[0] - utilities[1:])
+        """Return how much utility the plan loses without each of its states [plan]; 0 where that is not computed."""
+        tried = np.argsort(-self._importance[plan], kind="stable")[:MOST_LOSSES]
+        utilities = self.utilities([plan, *(np.delete(plan, i) for i in tried)])
+        losses = np.zeros(len(plan))
+        losses[tried] = utilities[0] - utilities[1:]
+        return losses
 
     def improve(self, plan: IntArray, evaluations: int, rng: np.random.Generator) -> IntArray:
         """Exchange the weakest states of a plan while that helps and evaluations are left."""

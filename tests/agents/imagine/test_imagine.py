@@ -137,7 +137,8 @@ def test_the_planner_finds_the_best_set_if_the_rewards_are_known():
     world = ImaginedModel(env.view())
     truth = task.dataset.empirical_model(task.dataset.all_rewards, exclude_unseen=True).reward[None]
     nothing = np.zeros(task.n_states, bool)
-    planner = SetPlanner(lambda masks: world.worth(truth, masks), np.ones(1), nothing, ~nothing)
+    rest = ~nothing, np.arange(task.n_states), np.ones(task.n_states)
+    planner = SetPlanner(lambda masks: world.worth(truth, masks), np.ones(1), nothing, *rest)
     plans = [planner.forward(3), planner.backward(3)]
     plan = planner.improve(plans[int(planner.utilities(plans).argmax())], 300, np.random.default_rng(0))
     assert sorted(task.states[plan].tolist()) == [15, 19, 23]
