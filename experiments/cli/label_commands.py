@@ -380,21 +380,27 @@ def _write(path: Path, text: str) -> None:
     print(f"written: {path}")
 
 
-def _bounds(session: LabellingSession) -> ValueBounds | None:
-    """Return the bounds; None without a range of the rewards, or if an answer lies outside it, which is printed."""
+def _bounds(session: LabellingSession, *, explain: bool = False) -> ValueBounds | None:
+    """Return the bounds; None without a range of the rewards, or if an answer lies outside it.
+
+    Args:
+        session: the session.
+        explain: whether to print which answer lies outside the range.
+    """
     if session.reward_range is None:
         return None
     try:
         return session.bounds()
     except OptionError as error:
-        print(f"there is no bound: {error}; give another range with `label export --rewards LOW HIGH`")
+        if explain:
+            print(f"there is no bound: {error}; `selectenv label export {session.path} --rewards LOW HIGH` changes it")
         return None
 
 
 def _say_next(session: LabellingSession, file: Path) -> None:
     """Print the progress of the session and what to do next."""
     status = session.status()
-    if bounds := _bounds(session):
+    if bounds := _bounds(session, explain=True):
         regret = f"{bounds.regret:.4g}"
         print(f"in the model of the data, the policy so far earns at most {regret} less than the best one")
     if status.done:

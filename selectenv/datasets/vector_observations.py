@@ -69,7 +69,11 @@ class Vectors:
         return np.where(deviation > CONSTANT * np.abs(self.mean), deviation, 1.0)
 
     def check(self, observations: ArrayLike) -> Float32Array:
-        """Return observations [count, d] as float32; see `check_vectors`."""
+        """Return observations [count, d] as float32.
+
+        Raises:
+            ObservationError: they have another shape, or are not finite numbers.
+        """
         return check_vectors(observations, self.columns)
 
     def find(self, ids: NDArray[Any], observations: NDArray[Any]) -> Int32Array:
@@ -96,10 +100,10 @@ def take_vectors(arrays: dict[str, Any]) -> Vectors:
 
 
 def check_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
-    """Return observations [count, d] as float32.
+    """Return observations [count, d] as float32, after checking that they are vectors with d named columns.
 
     Raises:
-        ObservationError: they have other than ``columns``, or are not finite numbers.
+        ObservationError: they have another shape, or are not finite numbers.
     """
     found = as_array("observations", observations, ObservationError)
     if found.ndim != 2 or found.shape[1] != len(columns) or found.dtype.kind not in "fiub":

@@ -104,3 +104,16 @@ def test_records_name_the_budget():
     task = selectenv.make_problem("CartPole", dataset_size=500, groups=5, rollouts=1, cache=False)
     found = record("CartPole", task, np.ones(5, bool), 0.4, cost=3)
     assert (found["labels"], found["groups"], found["cost"], found["transitions"]) == ("40 %", 5, 3, 1.0)
+
+
+def test_networks_are_run_and_leave_no_checkpoints():
+    study = STUDIES["control-heuristics"]
+    cell = next(
+        small(cell)
+        for cell in study.cells(1, "exact")
+        if (cell.world, cell.strategy, cell.settings["variant"]) == ("CartPole", "guided", "network")
+    )
+    cell = replace(cell, settings={**cell.settings, "problem": {**cell.settings["problem"], "updates": 3}})
+    (found,) = study.run_cell(cell)
+    assert (found["labels"], found["cost"], found["groups"]) == ("5 %", 0, 20)
+    assert not control_cells.checkpoints_of(cell).exists()
