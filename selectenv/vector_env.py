@@ -150,7 +150,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
             put_step(info, result, states, stepped, every=stepped is self._every, ends=ends)
         if begun is not None:
             self._put_begin(info, begun)
-        return self._batch.observation(), result.numbers[PAID], over.copy(), nobody, info
+        return self._batch.observation(), result.numbers[PAID], result.marks[OVER], nobody, info
 
     def action_masks(self) -> BoolArray:
         """Return the masks [environments, n] of states that can still be labelled."""

@@ -37,16 +37,19 @@ def put_step(info: Info, result: StepResult, states: NDArray[Any], mask: BoolArr
         result: the result of the step.
         states: [environments] ids of the labelled states.
         mask: [environments] which environments took the step.
-        every: whether all of them did.
+        every: whether all of them did; then the info may keep the arrays of the result.
         ends: whether any of their episodes has ended.
     """
+    wasted, means = result.marks[WASTED], result.revealed
+    if not every:
+        wasted, means = wasted.copy(), means.copy()
     put(info, "state", states, mask, every=every)
-    put(info, "wasted", result.marks[WASTED].copy(), mask, every=every)
+    put(info, "wasted", wasted, mask, every=every)
     revealed: Info = {}
     for action, found in enumerate(result.reveals[:, -1].tolist()):
         mine = result.reveals[action, :-1] if every else result.reveals[action, :-1] & mask
         if found and (every or mine.any()):
-            put(revealed, action, result.revealed[action].copy(), mine, every=every)
+            put(revealed, action, means[action], mine, every=every)
     put(info, "revealed", revealed, mask, every=every)
     if ends:
         ended = result.marks[OVER] & result.marks[MEASURE] & mask

@@ -130,12 +130,10 @@ def _add_start(action: AddCommand) -> None:
             "label start log.csv --session labels.sqlite --state place load --action move --episode trip --budget 30": (
                 "states are made of two columns"
             ),
-            "label start log.parquet --session labels.sqlite --state charge --action move --budget 9 --bins charge=5": (
-                "a column of numbers, cut into five intervals"
-            ),
-            "label start log.csv --session labels.sqlite --state x v --action move --budget 9 --vectors --groups 50": (
-                "vectors of two numbers in 50 groups"
-            ),
+            "label start log.parquet --session labels.sqlite --state charge --bins charge=5 --action move"
+            " --episode trip --budget 9": "a column of numbers, cut into five intervals",
+            "label start log.csv --session labels.sqlite --state x v --action move --episode trip --budget 9"
+            " --vectors --groups 50": "vectors of two numbers in 50 groups",
         },
     )
     parser.add_argument("log", type=Path, help="CSV or Parquet file with one row per step, or a dataset file (.npz)")
@@ -382,21 +380,27 @@ def _write(path: Path, text: str) -> None:
     print(f"written: {path}")
 
 
-def _bounds(session: LabellingSession) -> ValueBounds | None:
-    """Return the bounds; None without a range of the rewards, or if an answer lies outside it, which is printed."""
+def _bounds(session: LabellingSession, *, explain: bool = False) -> ValueBounds | None:
+    """Return the bounds; None without a range of the rewards, or if an answer lies outside it.
+
+    Args:
+        session: the session.
+        explain: whether to print which answer lies outside the range.
+    """
     if session.reward_range is None:
         return None
     try:
         return session.bounds()
     except OptionError as error:
-        print(f"there is no bound: {error}; give another range with `label export --rewards LOW HIGH`")
+        if explain:
+            print(f"there is no bound: {error}; `selectenv label export {session.path} --rewards LOW HIGH` changes it")
         return None
 
 
 def _say_next(session: LabellingSession, file: Path) -> None:
     """Print the progress of the session and what to do next."""
     status = session.status()
-    if bounds := _bounds(session):
+    if bounds := _bounds(session, explain=True):
         regret = f"{bounds.regret:.4g}"
         print(f"in the model of the data, the policy so far earns at most {regret} less than the best one")
     if status.done:

@@ -6,7 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from selectenv.datasets.groups import STORED_CENTRES
-from selectenv.datasets.vector_observations import Vectors, as_vectors
+from selectenv.datasets.vector_observations import Vectors, check_vectors
 from selectenv.kernels.nearest import nearest_centres
 from selectenv.typing import FloatArray, Int32Array
 
@@ -31,7 +31,7 @@ class NearestCentre:
 
     def find(self, observations: NDArray[Any]) -> Int32Array:
         """Return the numbers [count] of the nearest centres of observations [count, d]."""
-        return nearest_centres(as_vectors(observations, self.columns), self.mean, self.scale, self.centres)
+        return nearest_centres(check_vectors(observations, self.columns), self.mean, self.scale, self.centres)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, as they are stored."""

@@ -74,7 +74,7 @@ class Vectors:
         Raises:
             ObservationError: they have another shape, or are not finite numbers.
         """
-        return as_vectors(observations, self.columns)
+        return check_vectors(observations, self.columns)
 
     def find(self, ids: NDArray[Any], observations: NDArray[Any]) -> Int32Array:
         """Return the state numbers [count] of vectors [count, d]; -1 where no state has exactly this vector."""
@@ -99,7 +99,7 @@ def take_vectors(arrays: dict[str, Any]) -> Vectors:
     return Vectors(arrays.pop(STORED_VALUES), tuple(arrays.pop(STORED_NAMES).tolist()))
 
 
-def as_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
+def check_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Array:
     """Return observations [count, d] as float32, after checking that they are vectors with d named columns.
 
     Raises:

@@ -8,7 +8,7 @@ import numpy as np
 
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.images import Images
-from selectenv.datasets.vector_observations import Vectors, as_vectors
+from selectenv.datasets.vector_observations import Vectors, check_vectors
 from selectenv.errors import DatasetError
 from selectenv.kernels.network import cnn
 from selectenv.kernels.network.backprop import Adam, Pass, new_pass
@@ -129,7 +129,7 @@ class VectorNetwork:
         Raises:
             ObservationError: they are not vectors of d finite numbers.
         """
-        values = as_vectors(observations, self.columns)
+        values = check_vectors(observations, self.columns)
         return vector_outputs(self.layers, vector_table(values, self.mean, self.scale))
 
 

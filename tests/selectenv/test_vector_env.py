@@ -158,8 +158,11 @@ def test_errors():
             envs.reset(seed=seed)
     envs.step(np.array([0, 1, 2]))
     envs.step(np.array([0, 1, 2], np.uint8))
-    with pytest.raises(EpisodeError, match="3 episodes have ended"):
-        envs.step(np.array([0, 1, 2]))
+    for ended in (3, 2, 1):  # until all of them are reset
+        with pytest.raises(EpisodeError, match=f"{ended} episodes have ended"):
+            envs.step(np.array([0, 1, 2]))
+        envs.reset(options={"reset_mask": np.arange(3) == ended - 1})
+    envs.step(np.array([0, 1, 2]))
     with pytest.raises(OptionError, match="num_envs"):
         make_native("RewardSelection-Graph-v0", 0, **SMALL)
     with pytest.raises(UnknownNameError, match="NextStep"):

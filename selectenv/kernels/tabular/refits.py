@@ -45,11 +45,21 @@ from selectenv.kernels.tabular.packed_tables import (
 from selectenv.kernels.tabular.returns import returns_after_steps, returns_by_one_sweep
 from selectenv.kernels.tabular.solve import LANES
 from selectenv.kernels.tabular.tolerances import TIE
-from selectenv.kernels.tabular.visits_in_lanes import VisitPattern, eliminate_in_lanes, short_sum
+from selectenv.kernels.tabular.visits_in_lanes import VisitPattern, eliminate_in_lanes, short_sums
 from selectenv.typing import BoolArray, Float32Array, FloatArray, Int32Array, IntArray
 
 VISIT_FLOATS = 1 << 15
 """Numbers in the matrices of those policies whose occupancy is computed together: so many stay in the cache."""
+
+
+@inlined
+def put_rows(lanes: Float32Array, members: IntArray, out: Float32Array) -> None:
+    """Write each lane of ``lanes`` [n, lanes] into the row of its episode."""
+    n, count = lanes.shape
+    for w in range(count):
+        row = out[members[w]]
+        for s in range(n):
+            row[s] = lanes[s, w]
 
 
 @kernel
@@ -62,29 +72,33 @@ def show_values(values: FloatArray, members: IntArray, scales: FloatArray, out: 
         scales: see `Episodes.scales`.
         out: [episodes, n] receives the values.
     """
-    n = len(values)
-    for w in range(len(members)):
-        at = members[w]
-        scale = scales[at, VALUE_SCALE]
-        for s in range(n):
-            scale = max(scale, abs(values[s, w]))
-        scales[at, VALUE_SCALE] = scale
-        divisor = scale if scale > 0.0 else 1.0
-        for s in range(n):
-            out[at, s] = values[s, w] / divisor
+    n, count = len(values), len(members)
+    scale, shown = np.empty(count), np.empty((n, count), np.float32)
+    for w in range(count):
+        scale[w] = scales[members[w], VALUE_SCALE]
+    for s in range(n):
+        for w in range(count):
+            magnitude = abs(values[s, w])
+            scale[w] = magnitude if magnitude > scale[w] else scale[w]
+    for w in range(count):
+        scales[members[w], VALUE_SCALE] = scale[w]
+        scale[w] = scale[w] if scale[w] > 0.0 else 1.0
+    for s in range(n):
+        for w in range(count):
+            shown[s, w] = values[s, w] / scale[w]
+    put_rows(shown, members, out)
 
 
 @kernel
 def show_shares(visits: FloatArray, members: IntArray, out: Float32Array) -> None:
     """Write visits [n, lanes], scaled to sum to 1, for the episodes ``members`` [lanes]; see `show_values`."""
-    n = len(visits)
-    row = np.empty(n)
-    for w in range(len(members)):
-        for s in range(n):
-            row[s] = visits[s, w]
-        total = short_sum(row)
-        for s in range(n):
-            out[members[w], s] = row[s] / total
+    n, count = visits.shape
+    total, shown = np.empty(count), np.empty((n, count), np.float32)
+    short_sums(visits, total)
+    for s in range(n):
+        for w in range(count):
+            shown[s, w] = visits[s, w] / total[w]
+    put_rows(shown, members, out)
 
 
 @kernel
@@ -355,8 +369,9 @@ def refit_in_lanes(
         block = members[begin : begin + lanes]
         masks = np.empty((lanes, n), np.bool_)
         for w in range(lanes):
+            mask, row = masks[w], labelled_at[block[w]]
             for s in range(n):
-                masks[w, s] = labelled_at[block[w], s] > 0
+                mask[s] = row[s] > 0
         values, policies = np.empty((1, n, lanes)), np.empty((1, n, actions, lanes))
         learn_in_lanes(learned, gamma, impute, labelled_only, behaviour, masks, values, policies)
         featured = min(max(refitted - begin, 0), lanes)

@@ -110,27 +110,19 @@ def eliminate_in_lanes(
 
 
 @inlined
-def short_sum(numbers: FloatArray) -> float:
-    """Return the sum of at most 128 numbers, added in the order in which NumPy adds them: eight sums side by side."""
-    n = len(numbers)
-    total: float = 0.0
-    if n < 8:
-        for i in range(n):
-            total += numbers[i]
-        return total
-    a, b, c, d = numbers[0], numbers[1], numbers[2], numbers[3]
-    e, f, g, h = numbers[4], numbers[5], numbers[6], numbers[7]
-    whole = n - n % 8
-    for i in range(8, whole, 8):
-        a += numbers[i]
-        b += numbers[i + 1]
-        c += numbers[i + 2]
-        d += numbers[i + 3]
-        e += numbers[i + 4]
-        f += numbers[i + 5]
-        g += numbers[i + 6]
-        h += numbers[i + 7]
-    total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+def short_sums(numbers: FloatArray, total: FloatArray) -> None:
+    """Write the sum of each lane of ``numbers`` [n, lanes] in the order in which NumPy adds at most 128 numbers."""
+    n, lanes = numbers.shape
+    whole = n - n % 8 if n >= 8 else 0
+    total[:] = 0.0
+    if whole > 0:  # eight sums side by side
+        parts = numbers[:8].copy()
+        for i in range(8, whole):
+            for w in range(lanes):
+                parts[i % 8, w] += numbers[i, w]
+        for w in range(lanes):
+            first = (parts[0, w] + parts[1, w]) + (parts[2, w] + parts[3, w])
+            total[w] = first + ((parts[4, w] + parts[5, w]) + (parts[6, w] + parts[7, w]))
     for i in range(whole, n):
-        total += numbers[i]
-    return total
+        for w in range(lanes):
+            total[w] += numbers[i, w]

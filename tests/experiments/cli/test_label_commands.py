@@ -300,6 +300,20 @@ def test_the_last_answer_and_handed_out_questions_are_taken_back(capsys, monkeyp
         assert [given.answer for given in session.answers()] == [1.0, 2.0]
 
 
+def test_an_answer_outside_the_range_is_named_once(capsys):
+    assert start("--rewards", "0", "1", budget="2") == 0
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        session.tell(session.ask().id, 5)
+    for command in ("status", "export"):
+        capsys.readouterr()
+        assert main(["label", command, "labels.sqlite"]) == 0
+        said = capsys.readouterr().out
+        assert said.count("there is no bound: the range of rewards in state") == 1
+        assert "`selectenv label export labels.sqlite --rewards LOW HIGH` changes it" in said
+    assert main(["label", "export", "labels.sqlite", "--rewards", "0", "3"]) == 1
+    assert main(["label", "export", "labels.sqlite", "--rewards", "0", "5"]) == 0
+
+
 def test_import_says_what_differs(capsys, tmp_path):
     assert start(budget="2") == 0
     with selectenv.LabellingSession.open("labels.sqlite") as session:

@@ -18,7 +18,7 @@ from tests.stress import repetitions
 WORKER = """
 import os, sys
 from selectenv import LabellingSession
-path, log, name, pause = sys.argv[1:]
+path, log, name = sys.argv[1:]
 with LabellingSession.open(path) as session, open(log, "a") as file:
     print("ready", flush=True)
     while query := session.ask(annotator=name):
@@ -36,7 +36,7 @@ def line(states):
 
 
 def start(path, log, name=""):
-    command = [sys.executable, "-c", WORKER, str(path), str(log), name, "0"]
+    command = [sys.executable, "-c", WORKER, str(path), str(log), name]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     return process
@@ -96,6 +96,22 @@ def test_four_processes_ask_every_query_once(tmp_path):
         assert sorted(answer.id for answer in session.answers()) == sorted(told)
         assert session.status().done
         assert session.ask() is None
+
+
+def test_three_processes_answer_every_query_twice(tmp_path):
+    """Each query goes to two of three annotators, never to a third one, and never twice to the same."""
+    budget, names = repetitions(40, 500), ("ann", "bob", "carl")
+    path, logs = tmp_path / "labels.sqlite", {name: tmp_path / f"{name}.log" for name in names}
+    selectenv.LabellingSession(line(budget + 20), "uniform", budget, path, answers_per_query=2).close()
+    for process in [start(path, log, name) for name, log in logs.items()]:
+        process.communicate(timeout=600)
+        assert process.returncode == 0
+    told = Counter((state, name) for name, log in logs.items() for state in acknowledged(log))
+    assert set(told.values()) == {1}
+    assert set(Counter(state for state, _ in told).values()) == {2}
+    with selectenv.LabellingSession.open(path) as session:
+        assert {(answer.id, answer.annotator) for answer in session.answers()} == set(told)
+        assert len(session.labels()) == budget
 
 
 def test_owners_of_leases_are_known_to_have_ended():
