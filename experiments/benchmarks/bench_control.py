@@ -1,6 +1,7 @@
 """Benchmark of the control worlds: learning a table over groups, and evaluating a policy."""
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from experiments.cli.tables import table
 from selectenv.errors import MissingExtraError
 
 REPETITIONS = 5
+OPTIONS: dict[str, Any] = {}
+"""Options of the problems that differ from the defaults."""
 
 
 def bench_control() -> None:
@@ -17,7 +20,7 @@ def bench_control() -> None:
     rows = []
     for world in selectenv.CONTROL:
         try:
-            problem = selectenv.make_problem(world)
+            problem = selectenv.make_problem(world, **OPTIONS)
         except MissingExtraError as error:
             print(f"\nNOT timed, {world}: {error}")
             continue
