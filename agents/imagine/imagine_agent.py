@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.base import Agent, Info, Observation, RankingAgent, Taxonomy, feature, only_open, top_k
 from agents.errors import NotTrainedError
-from agents.imagine.behaviour import Behaviour
+from agents.imagine.behaviour_likelihood import Behaviour
 from agents.imagine.imagined_model import ImaginedModel
 from agents.imagine.particles import Particles
 from agents.imagine.reward_prior import FAMILIES

@@ -7,8 +7,9 @@ from scipy.sparse import csr_array
 
 from selectenv.datasets import OfflineDataset
 from selectenv.domains.tabular.world import longest_path
+from selectenv.kernels.tabular.imagined_terms import Terms
 from selectenv.kernels.tabular.model import Model, build_chain
-from selectenv.kernels.tabular.reward_lanes import Terms, imagined_returns, optimal_values
+from selectenv.kernels.tabular.reward_lanes import imagined_returns, optimal_values
 from selectenv.options import MINIMA
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView

@@ -7,7 +7,7 @@ by Metropolis-Hastings proposals. A label conditions all particles on the reward
 import numpy as np
 from scipy.sparse import csr_array
 
-from agents.imagine.behaviour import Behaviour
+from agents.imagine.behaviour_likelihood import Behaviour
 from agents.imagine.imagined_model import ImaginedModel
 from agents.imagine.reward_prior import (
     BOTH,

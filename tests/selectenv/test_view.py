@@ -249,5 +249,6 @@ def test_views_of_data_without_rewards_stay_empty():
 def test_every_attribute_of_a_view_is_documented():
     view = played().view()
     public = {name for name in vars(view) if not name.startswith("_")}
-    assert public == {"dataset", "rule", "gamma", "budget", "initial", "oracle", "exploit", "labels_per_refit"}
+    terms = {"rule", "gamma", "impute", "unseen", "budget", "initial", "oracle", "exploit", "labels_per_refit"}
+    assert public == {"dataset", *terms}
     assert inspect.getdoc(SelectionView.rewards)

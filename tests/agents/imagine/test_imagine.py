@@ -9,7 +9,7 @@ import agents
 import selectenv
 from agents.errors import NotTrainedError
 from agents.imagine import imagine_agent
-from agents.imagine.behaviour import Behaviour
+from agents.imagine.behaviour_likelihood import Behaviour
 from agents.imagine.imagined_model import ImaginedModel, elimination_cost, horizon_of
 from agents.imagine.particles import Particles
 from agents.imagine.reward_prior import FAMILIES, Features, draw_particles

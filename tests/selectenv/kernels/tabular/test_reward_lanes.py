@@ -11,8 +11,9 @@ from selectenv.datasets import collect, dataset_spec
 from selectenv.domains.tabular.cliff_walk import cliff_walk
 from selectenv.domains.tabular.world import from_outcomes
 from selectenv.evaluation import Evaluator, ExactReturns
+from selectenv.kernels.tabular.imagined_terms import Terms
 from selectenv.kernels.tabular.model import build_chain
-from selectenv.kernels.tabular.reward_lanes import Terms, imagined_returns, optimal_values
+from selectenv.kernels.tabular.reward_lanes import imagined_returns, optimal_values
 from selectenv.learners import ExactLearner
 from selectenv.problem import SelectionProblem
 from tests.selectenv import twins
