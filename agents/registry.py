@@ -123,7 +123,13 @@ def _make_registered(name: str, **options: Any) -> Agent:
     return make(check_name("agent", name, AGENTS), **options)
 
 
-BUILT_IN = ("agents.heuristics", "agents.learned.selector", "agents.search", "agents.sb3.sb3_agents")
+BUILT_IN = (
+    "agents.heuristics",
+    "agents.learned.selector",
+    "agents.imagine.imagine_agent",
+    "agents.search",
+    "agents.sb3.sb3_agents",
+)
 """Modules that register strategies, and packages of such modules, in the order in which strategies are listed."""
 
 

@@ -34,10 +34,10 @@ BUDGETS = (3, 9, 15)
 SEEDS = 20
 STRATEGIES = (
     "uniform",
-    "visitation",
     "guided",
     "terminal-guided",
     "learned",
+    "auto",
     "es-200",
     "sequential-greedy",
 )

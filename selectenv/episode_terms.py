@@ -13,7 +13,7 @@ from selectenv.observation import usual_exploit
 from selectenv.options import EnvironmentOptions, names, own_options
 from selectenv.problem import SelectionProblem
 from selectenv.typing import IntArray
-from selectenv.view import SelectionView
+from selectenv.view import SelectionView, learner_terms
 
 RESET_OPTIONS = ("budget", "initial")
 ProblemSource = Callable[[np.random.Generator], SelectionProblem]
@@ -81,8 +81,7 @@ class EpisodeTerms:
         """
         view = SelectionView(
             problem.dataset,
-            rule=problem.learner.rule,
-            gamma=problem.learner.gamma,
+            **learner_terms(problem.learner),
             budget=budget,
             initial=initial.copy(),
             oracle=problem.oracle,

@@ -169,3 +169,7 @@ class UnknownCostWarning(SelectEnvWarning):
 
 class NoRewardsWarning(SelectEnvWarning):
     """A strategy that uses revealed rewards is played on data without rewards."""
+
+
+class LargeWorldWarning(SelectEnvWarning):
+    """A strategy leaves a world that is too large for it to another strategy."""

@@ -1,11 +1,13 @@
 """What a strategy may know: the reward-free data, the rewards revealed so far, and the terms of the episode."""
 
+from typing import Any
+
 import numpy as np
 
 from selectenv.checks import as_ints, as_reals, check_instance, check_int, check_name, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import BudgetError, LabelError
-from selectenv.options import EXPLOITS
+from selectenv.options import EXPLOITS, MINIMA, UNSEEN
 from selectenv.typing import FloatArray, IntArray
 
 
@@ -26,6 +28,8 @@ class SelectionView:
         oracle: str = "",
         exploit: str = "best",
         labels_per_refit: int = 1,
+        impute: float | str = 0.0,
+        unseen: str = "zero",
     ) -> None:
         """Show a dataset without any reward.
 
@@ -38,6 +42,8 @@ class SelectionView:
             oracle: what the learner knows beyond the rewards that labels reveal, if anything.
             exploit: how the feature `predecessors` of the observation is computed, "best" or "pooled".
             labels_per_refit: number of labels between two refits of the learner.
+            impute: UDS: the reward of unlabelled transitions, "min" or "dataset-min".
+            unseen: how the learner treats actions that the data never took at a state, "zero" or "exclude".
         """
         check_instance("dataset", dataset, OfflineDataset)
         check_instance("rule", rule, str)
@@ -45,6 +51,11 @@ class SelectionView:
         check_int("budget", budget, 1, error=BudgetError)
         check_name("value of `exploit`", exploit, EXPLOITS)
         check_int("labels_per_refit", labels_per_refit)
+        check_name("value of `unseen`", unseen, UNSEEN)
+        if isinstance(impute, str):
+            check_name("value of `impute`", impute, MINIMA)
+        else:
+            check_real("impute", impute, "(-inf, inf)")
         if as_ints("initial", initial).ndim != 1:
             raise LabelError(f"initial must be a list of state numbers, not {shown(initial)}")
         self.dataset = dataset.without_rewards
@@ -63,6 +74,10 @@ class SelectionView:
         """How the feature `predecessors` of the observation is computed: "best" or "pooled"."""
         self.labels_per_refit = labels_per_refit
         """Number of labels between two refits of the learner."""
+        self.impute = impute
+        """UDS: the reward of unlabelled transitions, "min" or "dataset-min"; the number behind a name is not shown."""
+        self.unseen = unseen
+        """How the learner treats actions that the data never took at a state: "zero" or "exclude"."""
         self._revealed: FloatArray | None = None
         self._pending: list[tuple[IntArray, FloatArray]] = []
 
@@ -99,3 +114,14 @@ class SelectionView:
     def add(self, transitions: IntArray, rewards: FloatArray) -> None:
         """Add the rewards of transitions; called by the environment when it labels their states."""
         self._pending.append((transitions, rewards))
+
+
+def learner_terms(learner: Any) -> dict[str, Any]:
+    """Return what a strategy may know about a learner, as keywords of `SelectionView`."""
+    unseen = "exclude" if getattr(learner, "exclude_unseen", False) else "zero"
+    return {
+        "rule": learner.rule,
+        "gamma": learner.gamma,
+        "impute": getattr(learner, "impute", 0.0),
+        "unseen": unseen,
+    }

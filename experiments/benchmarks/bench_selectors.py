@@ -27,6 +27,12 @@ RUNS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 TRAININGS, DECISIONS = 3, 40
 """Rounds of training, of which the fastest counts, and of decisions of `train-selector`."""
 LEAST_TRAINING, LEAST_ROLLOUT = 2.5, 5
+IMAGINED: tuple[tuple[str, dict[str, Any], float], ...] = (
+    ("FrozenLake", {"map_name": "8x8"}, 50.0),
+    ("Sparse", {"n_states": 500}, 500.0),
+)
+"""World, options, and milliseconds that one label of `imagine` may take."""
+IMAGINED_LABELS = 10
 LIMIT = 1.0
 """Milliseconds that one label may take."""
 
@@ -43,6 +49,28 @@ def bench_labels() -> None:
         rows.append((world, env.problem.n_states, f"{1e3 * label:.3f}", f"{LIMIT:.0f}"))
     print("\nOne label of the shipped selector, one core\n")
     print(table(("world", "states", "milliseconds", "limit"), rows))
+
+
+def bench_imagination() -> None:
+    """Print the time of one label of `imagine`, after the first, which takes the start-up and makes the first plan."""
+    rows = []
+    for world, options, limit in IMAGINED:
+        env = selectenv.make_env(world, budget=IMAGINED_LABELS + 1, **options)
+        agent, rng = agents.make("imagine"), np.random.default_rng(0)
+        obs, info = env.reset(seed=0)
+        seconds: list[float] = []
+        for _ in range(IMAGINED_LABELS + 1):
+            began = time.perf_counter()
+            if not seconds:
+                agent.begin(env.view())
+            choice = agent.select(obs, info, rng)
+            seconds.append(time.perf_counter() - began)
+            obs, _, _, _, news = env.step(choice)
+            info = {**info, **news}
+        each = float(np.mean(seconds[1:]))
+        rows.append((world, env.problem.n_states, f"{seconds[0]:.2f}", f"{1e3 * each:.0f}", f"{limit:.0f}"))
+    print("\nOne label of imagine, all cores\n")
+    print(table(("world", "states", "start-up, seconds", "milliseconds", "limit"), rows))
 
 
 def bench_training() -> None:
@@ -126,5 +154,6 @@ def bench_decisions() -> None:
 def bench_selectors() -> None:
     """Run all benchmarks of selectors."""
     bench_labels()
+    bench_imagination()
     bench_training()
     bench_decisions()

@@ -15,7 +15,7 @@ from selectenv.observation import Observation, data_features, learned_features, 
 from selectenv.options import FEATURES
 from selectenv.streams import generator
 from selectenv.typing import FloatArray, IntArray
-from selectenv.view import SelectionView
+from selectenv.view import SelectionView, learner_terms
 
 
 class ChoiceState(NamedTuple):
@@ -49,11 +49,9 @@ class NextQueries:
         """
         self.problem, self.strategy, self.settings = problem, strategy, settings
         self._data_features, self._exploit = data_features(problem), usual_exploit(problem)
-        learner = problem.learner
         self._view = SelectionView(
             problem.dataset,
-            rule=learner.rule,
-            gamma=learner.gamma,
+            **learner_terms(problem.learner),
             budget=settings.budget,
             initial=np.empty(0, np.int64),
             exploit=self._exploit,

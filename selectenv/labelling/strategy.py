@@ -57,7 +57,7 @@ def find_strategy(strategy: Any, **options: Any) -> Strategy:
     if when:
         raise StrategyError(
             f"the strategy {found.name!r} {when} the evaluator, and a person cannot say what a policy is worth; "
-            "choose one that never asks it, such as 'terminal-guided', 'guided', 'learned' or 'uniform'"
+            "choose one that never asks it, such as 'auto', 'learned', 'terminal-guided' or 'uniform'"
         )
     agent: Strategy = found
     return agent

@@ -19,7 +19,9 @@ from selectenv.worlds import find_world
 
 EPISODES = 10_000
 """Number of episodes behind a published return."""
-CERTAIN = frozenset({*DETERMINISTIC, "terminal", "terminal-guided", "learned", "beam", "reduced-brute-force"})
+CERTAIN = frozenset(
+    {*DETERMINISTIC, "terminal", "terminal-guided", "learned", "imagine", "auto", "beam", "reduced-brute-force"}
+)
 """All deterministic strategies: one seed is enough."""
 OPTIONS: Mapping[str, dict[str, Any]] = {
     "exact": {

@@ -127,6 +127,43 @@ def improve(
 
 
 @kernel
+def eliminate(model: Model, matrix: FloatArray, values: FloatArray) -> None:
+    """Replace the right-hand sides ``values`` [n, lanes] by the solutions; ``matrix`` [entries, lanes] is used up.
+
+    Rows are addressed by number: an array per row would cost more than the arithmetic.
+    """
+    n, lanes = values.shape
+    slot, order = model.slot, model.order
+    for k in range(n):  # eliminate column k below the diagonal
+        pivot, right = slot[k, k], order[k]
+        for w in range(lanes):
+            matrix[pivot, w] = 1.0 / matrix[pivot, w]
+        for i in range(k + 1, n):
+            factor, row = slot[i, k], order[i]
+            if factor < 0:
+                continue
+            for w in range(lanes):
+                matrix[factor, w] *= matrix[pivot, w]
+            for w in range(lanes):
+                values[row, w] -= matrix[factor, w] * values[right, w]
+            for j in range(k + 1, n):
+                upper, entry = slot[k, j], slot[i, j]
+                if upper >= 0:
+                    for w in range(lanes):
+                        matrix[entry, w] -= matrix[factor, w] * matrix[upper, w]
+    for i in range(n):  # substitute backwards
+        k = n - 1 - i
+        pivot, row = slot[k, k], order[k]
+        for j in range(k + 1, n):
+            upper, known = slot[k, j], order[j]
+            if upper >= 0:
+                for w in range(lanes):
+                    values[row, w] -= matrix[upper, w] * values[known, w]
+        for w in range(lanes):
+            values[row, w] *= matrix[pivot, w]
+
+
+@kernel
 def evaluate(
     model: Model,
     labels: FloatArray,
@@ -164,37 +201,7 @@ def evaluate(
                     taken = 1.0 if current[w] == choice else 0.0
                     taken = taken * label[w] if labelled_only else taken
                     entry[w] -= taken * weight
-    for k in range(n):  # eliminate column k below the diagonal
-        pivot = matrix[slot[k, k]]
-        right_k = values[model.order[k]]
-        for w in range(len(pivot)):
-            pivot[w] = 1.0 / pivot[w]
-        for i in range(k + 1, n):
-            if slot[i, k] < 0:
-                continue
-            factor = matrix[slot[i, k]]
-            right_i = values[model.order[i]]
-            for w in range(len(pivot)):
-                factor[w] *= pivot[w]
-                right_i[w] -= factor[w] * right_k[w]
-            for j in range(k + 1, n):
-                if slot[k, j] >= 0:
-                    upper = matrix[slot[k, j]]
-                    entry = matrix[slot[i, j]]
-                    for w in range(len(pivot)):
-                        entry[w] -= factor[w] * upper[w]
-    for i in range(n):  # substitute backwards
-        k = n - 1 - i
-        pivot = matrix[slot[k, k]]
-        right_k = values[model.order[k]]
-        for j in range(k + 1, n):
-            if slot[k, j] >= 0:
-                upper = matrix[slot[k, j]]
-                known = values[model.order[j]]
-                for w in range(len(pivot)):
-                    right_k[w] -= upper[w] * known[w]
-        for w in range(len(pivot)):
-            right_k[w] *= pivot[w]
+    eliminate(model, matrix, values)
 
 
 @kernel

@@ -322,6 +322,7 @@ def test_options_out_of_range(name, options):
 
 
 @pytest.mark.parametrize("name", [name for name in HEURISTICS if name != "adaptive-mixture"])
+@pytest.mark.filterwarnings("ignore::selectenv.errors.LargeWorldWarning")
 def test_large_problems_take_one_pass_per_batch(name):
     """100,000 states and 10,000 labels: k states in one pass, not k passes over all states."""
     n = 100_000

@@ -73,9 +73,19 @@ def test_selectors(monkeypatch, capsys):
     monkeypatch.setattr(bench_selectors, "STEPS", 1024)
     monkeypatch.setattr(bench_selectors, "TRAININGS", 1)
     monkeypatch.setattr(bench_selectors, "DECISIONS", 1)
+    monkeypatch.setattr(bench_selectors, "IMAGINED", (("Tree", {}, 50.0),))
+    monkeypatch.setattr(bench_selectors, "IMAGINED_LABELS", 2)
     assert cli.main(["bench", "--selectors"]) == 0
     printed = capsys.readouterr().out
-    for part in ("maskable-ppo", "steps/s", "256, native", "updates take", "decisions per second", "TwoRooms"):
+    for part in (
+        "maskable-ppo",
+        "steps/s",
+        "256, native",
+        "updates take",
+        "decisions per second",
+        "TwoRooms",
+        "imagine",
+    ):
         assert part in printed
 
 

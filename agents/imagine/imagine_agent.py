@@ -1,0 +1,244 @@
+"""imagine: labels what is worth most under reward functions that the data and the labels so far make plausible."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agents.base import Agent, Info, Observation, RankingAgent, Taxonomy, feature, only_open, top_k
+from agents.errors import NotTrainedError
+from agents.imagine.behaviour import Behaviour
+from agents.imagine.imagined_model import ImaginedModel
+from agents.imagine.particles import Particles
+from agents.imagine.reward_prior import FAMILIES
+from agents.imagine.set_planner import SetPlanner
+from agents.learned.selector import LearnedSelector
+from agents.registry import make, register
+from selectenv.checks import check_flag, check_instance, check_int, check_name, check_real
+from selectenv.errors import LargeWorldWarning
+from selectenv.streams import generator
+from selectenv.typing import BoolArray, FloatArray, IntArray
+from selectenv.view import SelectionView
+
+MOST_STATES = 2_000
+"""Larger worlds are labelled by `learned`."""
+FIRST_MOVES, MOVES = 25, 8
+"""Proposals per particle at each temperature at the start, and after each label."""
+FIRST_EVALUATIONS, EVALUATIONS = 200, 60
+"""Label sets tried to improve the first plan, and every later one."""
+CHOICES = {
+    "all": FAMILIES,
+    "sparse": tuple(family for family in FAMILIES if not family.dense),
+    "dense": tuple(family for family in FAMILIES if family.dense),
+}
+ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
+"""Strategies whose completions compete with the plan of a portfolio."""
+CANDIDATES = 64
+"""States that plans consider, unless the budget is larger."""
+FEW_PARTICLES = 20
+"""Particles that plans average over in large worlds."""
+UNLIKELY = 1e-3
+"""Particles that are less probable are left out of plans."""
+CURIOSITY = 0.02
+"""Weight of how little is known about the rewards of a state, beside what its loss would cost."""
+
+
+@register("auto", portfolio=True)
+@register("imagine")
+@dataclass
+class Imagine(RankingAgent):
+    """Imagines reward functions, plans the labels that are worth most under them, labels one, and imagines again.
+
+    The labels are a function of the data, the terms of the episode, the labels so far and the options: the random
+    generator of the episode is not used.
+    """
+
+    particles: int = 64
+    """Number of reward functions."""
+    observations: float = 4.0
+    """Number of observations of the behaviour that a state counts for at most; 0 ignores the behaviour."""
+    bonus: float = 4.0
+    """Weight of what the data's policy earns more than a random one."""
+    planning: bool = True
+    """Whether the whole remaining budget is planned; otherwise the next label is the one that adds most at once."""
+    families: str = "all"
+    """Families of reward functions: "all", "sparse" or "dense"."""
+    portfolio: bool = False
+    """Whether other strategies propose completions too, which are followed unless the plan is clearly worth more."""
+    margin: float = 0.1
+    """How much more the plan must be worth than the best proposal, as a share of what all labels are worth."""
+    seed: int = 0
+    """Seed of the imagination."""
+
+    name = "imagine"
+    taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
+
+    @property
+    def features(self) -> Sequence[str]:  # type: ignore[override]  # a portfolio needs more
+        """Features that it needs to observe."""
+        advisers = [make(name) for name in ADVISERS] if self.portfolio else []
+        return tuple(dict.fromkeys(["labelled", *(name for adviser in advisers for name in adviser.features)]))
+
+    def __post_init__(self) -> None:
+        """Reject invalid options."""
+        check_int("particles", self.particles, 2)
+        check_real("observations", self.observations, "[0, inf)")
+        check_real("bonus", self.bonus, "[0, inf)")
+        check_flag("planning", self.planning)
+        check_name("value of `families`", self.families, CHOICES)
+        check_flag("portfolio", self.portfolio)
+        check_real("margin", self.margin, "(-inf, inf)")
+        check_int("seed", self.seed, 0)
+        self._view: SelectionView | None = None
+        self._instead: LearnedSelector | None = None
+        self._advisers: list[Agent] = []
+
+    def begin(self, view: SelectionView) -> None:
+        """Imagine reward functions that explain the behaviour.
+
+        Warns:
+            LargeWorldWarning: the world has too many states, and `learned` labels it instead.
+        """
+        self._view = check_instance("view", view, SelectionView)
+        self._instead = None
+        if view.dataset.n_states > MOST_STATES:
+            warnings.warn(
+                f"{self.name} imagines rewards of up to {MOST_STATES:,} states, and there are "
+                f"{view.dataset.n_states:,}: 'learned' chooses the labels instead",
+                LargeWorldWarning,
+                stacklevel=2,
+            )
+            self._instead = LearnedSelector()
+            self._instead.begin(view)
+            return
+        self._world = ImaginedModel(view)
+        self._behaviour = Behaviour(self._world, self.observations, self.bonus if self.observations else 0.0)
+        self._advisers = [make(name) for name in ADVISERS] if self.portfolio else []
+        for adviser in self._advisers:
+            adviser.begin(view)
+        self._restart()
+
+    def scores(self, obs: Observation, info: Info) -> FloatArray:
+        """Return, for planned states, 1 plus what their loss would cost, and for others less than 1; NaN if closed."""
+        if self._view is None:
+            raise NotTrainedError(
+                f"{self.name} does not know the data yet: call agent.begin(env.unwrapped.view()) after reset"
+            )
+        if self._instead is not None:
+            return self._instead.scores(obs, info)
+        labels = labels_in_order(obs, self._view.budget)
+        self._catch_up(labels)
+        advice = self._advice(obs, info)
+        return only_open(self._scores.copy() if advice is None else advice, info)
+
+    def _advice(self, obs: Observation, info: Info) -> FloatArray | None:
+        """Return the scores [n] of the adviser whose completion is worth most; None if the plan is worth more."""
+        if not self._left or not self._advisers:
+            return None
+        plan = top_k(only_open(self._scores, info), self._left)
+        advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
+        utilities = self._planner.utilities([plan, *(top_k(scores, self._left) for scores in advice)])
+        best = int(utilities[1:].argmax())
+        return None if utilities[0] > utilities[1 + best] + self.margin else advice[best]
+
+    def _restart(self) -> None:
+        """Forget all labels."""
+        rng = generator(self.seed, "imagine")
+        families = CHOICES[self.families]
+        self._particles = Particles(self._world, self._behaviour, families, self.particles, FIRST_MOVES, rng)
+        self._seen: list[tuple[int, bool]] = []
+        self._plan = np.empty(0, np.int64)
+
+    def _catch_up(self, labels: IntArray) -> None:
+        """Learn from labels that are new, one by one, and plan again after each.
+
+        A state that was chosen but whose rewards have not been told yet counts as labelled and teaches nothing.
+        """
+        assert self._view is not None
+        rewards, data = self._view.rewards, self._world.data
+        now = [(s, not np.isnan(rewards[data.transitions_of(np.array([s]))]).all()) for s in labels.tolist()]
+        if now[: len(self._seen)] != self._seen:
+            self._restart()
+        free = data.labelable.copy()
+        free[labels[: len(self._seen)]] = False
+        if not self._seen:
+            self._make_plan(free, 0)
+        moves = MOVES // 2 if self._world.is_large else MOVES
+        for state, told in now[len(self._seen) :]:
+            self._seen.append((state, told))
+            free[state] = False
+            rng = generator(self.seed, "imagine", len(self._seen))
+            if told:
+                self._particles.learn(state, self._mean_rewards(state, rewards), moves, rng)
+            self._make_plan(free, len(self._seen))
+
+    def _make_plan(self, free: BoolArray, spent: int) -> None:
+        """Plan the remaining labels, starting from the plan before."""
+        assert self._view is not None
+        self._left = left = max(0, min(self._view.budget - spent, int(free.sum())))
+        rewards, weights = self._planned_particles(spent)
+        labelled = self._world.data.labelable & ~free
+        importance = self._behaviour.importance(rewards, weights)
+        candidates = np.flatnonzero(free)
+        if len(candidates) > max(CANDIDATES, left):
+            likely = np.argsort(-importance[candidates], kind="stable")[: max(CANDIDATES, left + CANDIDATES // 4)]
+            candidates = np.sort(candidates[likely])
+        self._planner = planner = SetPlanner(
+            lambda masks: self._world.worth(rewards, masks), weights, labelled, free, candidates, importance
+        )
+        doubt = CURIOSITY * self._doubt(rewards)
+        self._scores = np.where(free, doubt, 0.0)
+        if left < 1:
+            return
+        if left == 1 or not self.planning:
+            self._scores[planner.candidates] += planner.utilities([np.array([s]) for s in planner.candidates])
+            return
+        plan = self._plan[free[self._plan]][:left]
+        rng = generator(self.seed, "imagine", "plan", spent)
+        if len(plan) == 0:
+            plans = [planner.forward(left)]
+            if not self._world.is_large:
+                plans.append(planner.backward(left))
+            evaluations = EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
+            plan = planner.improve(plans[int(planner.utilities(plans).argmax())], evaluations, rng)
+        else:
+            plan = planner.improve(planner.extend(plan, left), EVALUATIONS, rng)
+        self._plan = plan
+        self._scores[plan] += 1.0 + planner.losses(plan)
+
+    def _planned_particles(self, spent: int) -> tuple[FloatArray, FloatArray]:
+        """Return the rewards [particles, pairs] and probabilities [particles] that plans average over."""
+        rewards, weights = self._particles.rewards, self._particles.weights
+        if self._world.is_large:
+            rng = generator(self.seed, "imagine", "particles", spent)
+            places = (rng.random() + np.arange(FEW_PARTICLES)) / FEW_PARTICLES
+            kept = np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
+            chosen, counts = np.unique(kept, return_counts=True)
+            return rewards[chosen], counts / counts.sum()
+        kept = np.flatnonzero(weights > UNLIKELY)
+        return rewards[kept], weights[kept] / weights[kept].sum()
+
+    def _mean_rewards(self, state: int, rewards: FloatArray) -> FloatArray:
+        """Return the mean revealed reward of each pair of a state; an unknown one is the mean of the others."""
+        data, world = self._world.data, self._world
+        rows = data.transitions_of(np.array([state]))
+        known = rows[~np.isnan(rewards[rows])]
+        total = np.bincount(data.action[known], rewards[known], data.n_actions)
+        count = np.bincount(data.action[known], minlength=data.n_actions)
+        mean = np.where(count > 0, total / np.maximum(count, 1), rewards[known].mean())
+        return np.asarray(mean[world.action[world.state == state]])
+
+    def _doubt(self, rewards: FloatArray) -> FloatArray:
+        """Return how little is known about the rewards of each state [n], as a share of the largest doubt."""
+        spread = np.abs(rewards - np.median(rewards, axis=0)).mean(axis=0)
+        doubt = np.zeros(self._world.data.n_states)
+        np.maximum.at(doubt, self._world.state, spread)
+        return np.asarray(doubt / max(float(doubt.max()), 1e-12))
+
+
+def labels_in_order(obs: Observation, budget: int) -> IntArray:
+    """Return the numbers of the labelled states, in the order in which they were labelled."""
+    when = np.rint(feature(obs, "labelled") * budget).astype(np.int64)
+    labelled = np.flatnonzero(when)
+    return labelled[np.argsort(when[labelled], kind="stable")]
