@@ -320,8 +320,8 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
                 "the data are given: options for collecting data (dataset_seed, mixture, ...) have no effect"
             )
         found = data if isinstance(data, OfflineDataset) else load(_dataset_path(data))
-        asked = defaults.groups if options.groups is None and found.groups is None else options.groups
-        return _in_groups(found, asked)
+        usual = defaults.groups if found.vectors is not None else None
+        return _in_groups(found, usual if options.groups is None else options.groups)
     if family.collection is None:
         raise DatasetError("data cannot be collected from this world: pass `dataset=`")
     size = family.size(options, defaults.learning)
