@@ -227,7 +227,14 @@ GAMES: dict[str, WorldRow] = {
     )
 }
 """The four MinAtar games of the paper."""
-CONTROL_DEFAULTS = WorldDefaults(evaluator="rollout", rollouts=50, groups=200)
+CONTROL_NETWORKS = Preset(100_000, 40_000, 1e-3, target_step=0.02)
+"""At both scales; with the games' target step of 0.005 values are not yet carried back along an episode of Acrobot."""
+CONTROL_DEFAULTS = WorldDefaults(
+    evaluator="rollout",
+    rollouts=50,
+    groups=200,
+    learning=LearnerDefaults(paper=CONTROL_NETWORKS, fast=CONTROL_NETWORKS),
+)
 CONTROL: dict[str, WorldRow] = {
     name: WorldRow(partial(GymWorld, env), CONTROL_DEFAULTS)
     for name, env in (
