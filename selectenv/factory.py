@@ -66,7 +66,7 @@ def make_problem(world: Any = None, **options: Any) -> SelectionProblem:
     drawn = dataset.groups is None or np.array_equal(dataset.groups.cell, np.arange(dataset.n_states))
     return SelectionProblem(
         dataset,
-        learner.make(learning, training, row.defaults.learning.suited_to(dataset), data.scale, theirs),
+        learner.make(learning, training, row.defaults.learning, data.scale, theirs),
         Evaluator(find_engine(place, dataset, evaluation, row.defaults), evaluation.discount),
         place.layout if drawn else None,
     )

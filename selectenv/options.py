@@ -80,7 +80,8 @@ class DataOptions:
         mixture: how the other actions are drawn: from "all" of them, or from the "non-expert" ones; defaults to the
             published way of the world.
         expert: "published" or "optimal" (value iteration everywhere); MinAtar: "published" (DQN), "tabular" (Breakout),
-            or an .npz file of `selectenv train-expert`.
+            or an .npz file of `selectenv train-expert`; control worlds: "published", a file of `selectenv train-expert`
+            or of Stable-Baselines3, a function from an observation to an action, or None for random data.
         groups: what a label covers: None for the world's default (200 clusters in the control worlds, states
             elsewhere), "state", "episode" for whole episodes, the number of clusters of vectors (int), or an array with
             the group of each state.
@@ -225,7 +226,7 @@ class EvaluationOptions:
 
     Attributes:
         evaluator: "exact" (the default, tabular worlds only) or "rollout".
-        rollouts: episodes of the rollout evaluator; defaults to 10,000, in MinAtar to 50.
+        rollouts: episodes of the rollout evaluator; defaults to 10,000, in MinAtar and in the control worlds to 50.
         evaluation_seed: seed of the rollout evaluator.
         discount: discount factor of the reported return.
     """

@@ -2,6 +2,7 @@
 
 import re
 
+from selectenv.domains.minatar.games import GAMES
 from tests.agreement_counts import HEURISTICS, TRAINED, agree_in_words, agreement, results, told
 from tests.markdown_pages import text_of
 
@@ -29,17 +30,28 @@ def test_sentences_about_games_count_the_verdicts_of_the_full_run():
     page, start = text_of("docs/minatar.md"), text_of("README.md")
     every = [row for row in results() if row["by the rule"]]
     breakout = [row for row in every if row["study"].startswith("breakout")]
-    networks = [row for row in every if row["study"] == "minatar-trained"]
     can = f"{len(told(breakout))} of the {len(breakout)} published numbers of Breakout can be told"
     assert can in page
     assert agree_in_words(told(breakout)).replace(" agree", " agree as printed") in page
-    can = f"{len(told(networks))} of the {len(networks)} published numbers can be told from those of other strategies"
-    assert f"{can}, and of these {agree_in_words(told(networks)).replace(' agree', ' agree at this scale')}" in page
     agree, swapped = agreement(told(breakout))
-    assert f"no: of the numbers that can be told, {agree} agree in Breakout" in start
+    assert f"of the numbers of Breakout that can be told, {agree} agree with an earlier tabular learner" in start
     assert f"tabular learner (swapped: {swapped})" in start
-    agree, swapped = agreement(told(networks))
-    assert f"and {agree} with networks at laptop scale (swapped: {swapped})" in start
+
+
+def test_sentences_about_full_labels_in_games_follow_from_the_verdicts():
+    page, start = text_of("docs/minatar.md"), text_of("README.md")
+    full = {
+        row["world"]: row
+        for row in results()
+        if (row["study"], row["strategy"], row["metric"]) == ("minatar-trained", "reduced-brute-force", "return")
+    }
+    agree = [game for game, row in full.items() if row["verdict"] == "agrees"]
+    assert len(full) == len(GAMES)
+    assert f"networks agree in {len(agree)} of {len(full)} games" in start
+    assert ("returns with full labels reproduce in all four games" in page) == (len(agree) == len(full))
+    shown = [f"{float(full[game]['ours']):.1f}, published {float(full[game]['published']):.1f}" for game in GAMES[:1]]
+    shown += [f"{game} {float(full[game]['ours']):.1f}, {float(full[game]['published']):.1f}" for game in GAMES[1:]]
+    assert all(numbers in start for numbers in shown)
 
 
 def test_every_count_of_agreement_stands_beside_its_control():

@@ -1,11 +1,8 @@
 """Every table and headline number of the README and of docs/ agrees with the code or with stored results."""
 
-import ast
-import csv
 import itertools
 import re
 from collections.abc import Callable
-from functools import cache
 from statistics import mean
 
 import gymnasium as gym
@@ -15,7 +12,6 @@ import pytest
 import agents
 import selectenv
 from experiments.analysis.best_known import best_known, best_return
-from experiments.benchmarks import bench_scaling, bench_selectors, bench_vector
 from experiments.cli.listings import STRATEGIES
 from experiments.protocol.budgets import BUDGETS, FEEDBACK
 from experiments.studies import find_studies
@@ -26,42 +22,14 @@ from selectenv.domains.minatar.games import GAMES, MinAtarWorld
 from selectenv.domains.tabular.random_worlds import LARGEST, SMALLEST
 from selectenv.learners import LEARNERS
 from selectenv.worlds import SCALING
-from tests.agreement_counts import HEURISTICS, TRAINED, agree_in_words, agreement, judged, results, told
-from tests.markdown_pages import ROOT, Table, tables, text_of
-from tests.stress import repetitions
+from tests.agreement_counts import HEURISTICS, TRAINED, agree_in_words, agreement, judged, told
+from tests.docs_game_tables import check_control, check_experts, check_full_labels, check_games, game_rows
+from tests.docs_results import ALL_TABLES, average, same, select
+from tests.markdown_pages import Table, text_of
+from tests.speed_tables import check_scaling, check_single, check_speed, check_training, check_vector
 
-ALL_TABLES = tables()
 WITHOUT_CHECKS = ("docs/developing.md",)
 """Pages whose tables list what a tool found, with reasons in prose."""
-
-
-@cache
-def published_games() -> tuple[dict[str, str], ...]:
-    with (ROOT / "experiments" / "protocol" / "published_tables" / "minatar_uds.csv").open(encoding="utf-8") as file:
-        return tuple(csv.DictReader(file))
-
-
-def select(**wanted: str) -> list[dict[str, str]]:
-    """Return the rows of the full run with these values."""
-    found = [row for row in results() if all(row[column] == value for column, value in wanted.items())]
-    assert found, f"no result matches {wanted}"
-    return found
-
-
-def average(**wanted: str) -> float:
-    return mean(float(row["ours"]) for row in select(**wanted))
-
-
-def same(shown: str, value: float) -> bool:
-    """Return whether a number is shown rounded; results are stored with three digits, hence the small tolerance."""
-    text = shown.strip("*").replace(",", "").replace("%", "").strip()
-    digits = len(text.partition(".")[2])
-    return abs(float(text) - value) <= 0.5 * 10**-digits + 0.0006
-
-
-def same_with_error(shown: str, row: dict[str, str], mean_column: str = "ours", error: str = "std. error") -> bool:
-    value, _, spread = shown.partition(" +- ")
-    return same(value, float(row[mean_column])) and same(spread, float(row[error]))
 
 
 def check_environments(table: Table) -> None:
@@ -87,32 +55,6 @@ def check_environments(table: Table) -> None:
             assert best == f"{load_gym_expert(place, 'published').card['return']:.1f} (expert)"
         else:
             assert (world, states) == ("Random", f"{SMALLEST} to {LARGEST}")
-
-
-def game_rows() -> tuple[tuple[str, ...], ...]:
-    return next(table.rows for table in ALL_TABLES if table.header[:3] == ("id", "actions", "channels"))
-
-
-def check_games(table: Table) -> None:
-    assert [row[0] for row in table.rows] == [f"`{selectenv.env_id(name)}`" for name in GAMES]
-    for name, (_, _, _, states, _) in list(zip(GAMES, table.rows, strict=True))[: repetitions(1, len(GAMES))]:
-        problem = selectenv.make_problem(name)
-        assert f"{problem.n_states:,}" == states
-    for name, (_, actions, channels, _, earned) in zip(GAMES, table.rows, strict=True):
-        game = MinAtarWorld(name)
-        card = load_expert(game).card
-        assert (game.n_actions, game.shape[2]) == (int(actions), int(channels))
-        assert earned == f"{card['return']:.1f} +- {card['return_error']:.1f}"
-
-
-def check_control(table: Table) -> None:
-    assert [row[0] for row in table.rows] == [f"`{selectenv.env_id(name)}`" for name in selectenv.CONTROL]
-    for name, row in zip(selectenv.CONTROL, table.rows, strict=True):
-        place = selectenv.CONTROL[name].make()
-        card = load_gym_expert(place, "published").card
-        counts = f"{place.width}", f"{place.n_actions}", f"{place.spec.max_episode_steps}"
-        earned = f"{card['random_return']:.1f}", f"{card['return']:.1f} +- {card['return_error']:.1f}"
-        assert row[1:] == (*counts, *earned)
 
 
 def check_agents(table: Table) -> None:
@@ -274,79 +216,6 @@ def check_selectors(table: Table) -> None:
                 assert same(random, mean(worlds))
 
 
-def check_full_labels(table: Table) -> None:
-    assert [row[0] for row in table.rows] == list(GAMES)
-    for game, *cells, exact, of_paper in table.rows:
-        for strategy, cell in zip(("full labels", "behaviour cloning", "greedy cloning"), cells, strict=True):
-            assert same_with_error(cell, select(study="minatar-trained", world=game, strategy=strategy)[0])
-        if exact:
-            row = select(study="breakout-iql", world=game, strategy="full labels", metric="exact")[0]
-            assert same(exact, float(row["ours"]))
-        in_paper = [row for row in published_games() if row["domain"] == game and not row["feedback"]]
-        assert same(of_paper, float(in_paper[0]["mean"]))
-
-
-def check_games_by_budget(table: Table) -> None:
-    expected = list(itertools.product(GAMES, ("15 %", "30 %", "60 %")))
-    assert [row[:2] for row in table.rows] == expected
-    for game, labels, *cells, of_paper in table.rows:
-        for strategy, cell in zip(table.header[2:5], cells, strict=True):
-            row = select(study="minatar-heuristics", world=game, labels=labels, strategy=strategy)[0]
-            assert same_with_error(cell, row)
-        assert same_with_error(of_paper, row, "published", "its error")
-
-
-def check_speed(table: Table) -> None:
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "experiments" / "benchmarks").glob("*.py")]
-    (released,) = re.findall(r"^RELEASED_SECONDS = (\{.*?\})", "\n".join(sources), flags=re.DOTALL | re.MULTILINE)
-    assert {row[0]: float(row[2].removesuffix(" s")) for row in table.rows} == ast.literal_eval(released)
-
-
-def number(cell: str) -> float:
-    """Return the number of a cell: without commas, per cent signs and units."""
-    return float(cell.partition(" ")[0].replace(",", ""))
-
-
-def check_vector(table: Table) -> None:
-    """The shares follow from the rates, and the rates of label sets are those of the first table."""
-    first = next(
-        table for table in ALL_TABLES if table.header[1:3] == ("label sets per second", "one call of the released code")
-    )
-    assert [row[:2] for row in table.rows] == [row[:2] for row in first.rows]
-    for _, sets, steps, share, step, *parts, limit in table.rows:
-        assert number(share) == pytest.approx(100 * number(steps) / number(sets), abs=1.5)
-        assert number(share) >= bench_vector.LEAST
-        assert number(step) == pytest.approx(1e6 * bench_vector.NUM_ENVS / number(steps), rel=0.02)
-        assert sum(map(number, parts)) == pytest.approx(100, abs=1)
-        assert limit
-
-
-def check_single(table: Table) -> None:
-    assert {row[0]: number(row[2]) for row in table.rows} == bench_vector.EARLIER
-    for _, steps, earlier, times in table.rows:
-        assert number(times) == pytest.approx(number(steps) / number(earlier), abs=0.06)
-        assert number(times) >= bench_vector.LEAST_TIMES
-
-
-def check_training(table: Table) -> None:
-    assert [(row[0].strip("`"), row[1]) for row in table.rows] == [run[:2] for run in bench_selectors.RUNS]
-    sync = {row[0]: row for row in table.rows if row[1] == bench_selectors.SYNC}
-    for name, environments, *cells in table.rows:
-        steps, times, rollout, rollout_times, updates = map(number, cells)
-        assert times == pytest.approx(steps / number(sync[name][2]), abs=0.06)
-        assert rollout_times == pytest.approx(rollout / number(sync[name][4]), rel=0.03)
-        assert updates == pytest.approx(100 * (1 - steps / rollout), abs=1)
-        if name == "`maskable-ppo`" and environments == "256, native":
-            assert times >= bench_selectors.LEAST_TRAINING
-            assert rollout_times >= bench_selectors.LEAST_ROLLOUT
-
-
-def check_scaling(table: Table) -> None:
-    limits = {int(row[0].replace(",", "")): float(row[5].removesuffix(" s")) for row in table.rows if row[5]}
-    assert limits == bench_scaling.LIMITS
-    assert all(int(row[0].replace(",", "")) in bench_scaling.SIZES for row in table.rows)
-
-
 def check_headlines(table: Table) -> None:
     told = {question: result for question, result, _ in table.rows}
     entries = best_known().values()
@@ -388,7 +257,8 @@ def check_headlines(table: Table) -> None:
 
 CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
     ("id", "states", "actions", "horizon", "description", "best return"): check_environments,
-    ("id", "actions", "channels", "states in 500,000 transitions", "expert's return"): check_games,
+    ("id", "actions", "channels", "states in 1,000,000 transitions", "published", "expert's return"): check_games,
+    ("expert", "greedy return", "0", "0.3", "0.5", "0.7", "1", "reward at 0.5"): check_experts,
     ("id", "columns", "actions", "horizon", "random actions", "expert"): check_control,
     ("agent", "labels depend on earlier ones", "training", "asks the evaluator", "strategy"): check_agents,
     ("key", "meaning"): check_observation,
@@ -425,15 +295,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "random worlds, UDS",
         "random worlds, adapted",
     ): check_selectors,
-    (
-        "game",
-        "all states labelled",
-        "behaviour cloning",
-        "greedy cloning",
-        "table, solved exactly",
-        "published",
-    ): check_full_labels,
-    ("game", "labels", "uniform", "visitation", "guided", "guided, published"): check_games_by_budget,
+    ("game", "all states labelled", "last weights only", "published"): check_full_labels,
     ("world", "label sets per second", "one call of the released code"): check_speed,
     (
         "world",

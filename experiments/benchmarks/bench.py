@@ -1,9 +1,10 @@
-"""The benchmark: speed of label sets, steps, searches, large worlds, games, networks, selectors, logs and studies.
+"""The benchmark: label sets, steps, searches, large worlds, games, control worlds, networks, selectors, logs, studies.
 
 All numbers come from one run, so that their ratios hold however busy the machine is.
 """
 
 import argparse
+import importlib
 import sys
 from collections.abc import Callable
 
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> None:
 PARTS = {
     "scaling": "worlds of up to 100,000 states",
     "minatar": "the MinAtar worlds",
+    "control": "the control worlds",
     "networks": "the training of networks",
     "selectors": "learned selectors and their training",
     "logs": "the loading of logs of ten million rows",
@@ -73,29 +75,10 @@ PARTS = {
 
 def _part(name: str) -> Callable[[], None]:
     """Return a benchmark by name; its module is imported here because PyTorch takes seconds to import."""
-    if name == "minatar":
-        from experiments.benchmarks.bench_minatar import bench_minatar
-
-        return bench_minatar
-    if name == "scaling":
-        from experiments.benchmarks.bench_scaling import bench_scaling
-
-        return bench_scaling
-    if name == "networks":
-        from experiments.benchmarks.bench_networks import bench_networks
-
-        return bench_networks
-    if name == "logs":
-        from experiments.benchmarks.bench_logs import bench_logs
-
-        return bench_logs
-    if name == "cold-start":
-        from experiments.benchmarks.cold_start import bench_cold_start
-
-        return bench_cold_start
-    from experiments.benchmarks.bench_selectors import bench_selectors
-
-    return bench_selectors
+    function = f"bench_{name.replace('-', '_')}"
+    module = "cold_start" if name == "cold-start" else function
+    found: Callable[[], None] = getattr(importlib.import_module(f"experiments.benchmarks.{module}"), function)
+    return found
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError, SessionError, SessionFileError
 from selectenv.labelling.strategy import Strategy, described, find_strategy
 from selectenv.learners.base import Learner
-from selectenv.learners.registry import LEARNERS, LearnerDefaults, make_learner
+from selectenv.learners.registry import LEARNERS, make_learner
 from selectenv.options import OCCUPANCIES
 from selectenv.references import is_reference
 
@@ -184,7 +184,7 @@ class SessionSettings:
         if scale is not None and not row.uses_scale:
             raise OptionError(f"the learner {learner!r} does not use scale: leave this option out")
         rest = {option: value for option, value in self.options.items() if option not in ("learner", "scale")}
-        return make_learner(learner, defaults=LearnerDefaults().suited_to(dataset), scale=scale, **rest)
+        return make_learner(learner, scale=scale, **rest)
 
 
 def _in_words(dataset: OfflineDataset) -> str:

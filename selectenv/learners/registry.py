@@ -27,13 +27,12 @@ FAST_REFITS = 10
 
 @dataclass(frozen=True)
 class Preset:
-    """Size of the data of a world, and hyperparameters of the networks that are trained on them."""
+    """Size of the data of a game, and hyperparameters of the networks that are trained on them."""
 
     transitions: int
     updates: int
     rate: float
     target_step: float = 0.005
-    expectile: float = 0.7
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -42,8 +41,7 @@ class Preset:
 
     def settings(self, updates: int | None = None) -> Settings:
         """Return the hyperparameters of a training run, with another number of updates if one is given."""
-        count = self.updates if updates is None else updates
-        return Settings(count, self.rate, self.target_step, self.expectile)
+        return Settings(self.updates if updates is None else updates, self.rate, self.target_step)
 
 
 @dataclass(frozen=True)
@@ -56,10 +54,8 @@ class LearnerDefaults:
     """Expectile of exact tables."""
     paper: Preset = Preset(1_000_000, 125_000, 3e-4)
     """The published data and training of networks."""
-    fast: Preset = Preset(500_000, 40_000, 1e-3)
-    """The default: less data and fewer, larger steps."""
-    vectors: Preset = Preset(100_000, 60_000, 3e-4, 0.02, 0.9)
-    """Networks on vectors, at every scale."""
+    fast: Preset = Preset(1_000_000, 80_000, 3e-4)
+    """The default: the same data and fewer updates."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -67,11 +63,6 @@ class LearnerDefaults:
         LearnerOptions(expectile=self.expectile)
         check_instance("paper", self.paper, Preset)
         check_instance("fast", self.fast, Preset)
-        check_instance("vectors", self.vectors, Preset)
-
-    def suited_to(self, dataset: OfflineDataset) -> "LearnerDefaults":
-        """Return the defaults for the observations of a dataset."""
-        return self if dataset.base.vectors is None else replace(self, paper=self.vectors, fast=self.vectors)
 
     def preset(self, scale: str | None) -> Preset:
         """Return the preset of a scale."""

@@ -31,7 +31,7 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Settings:
-    """Hyperparameters of training; the defaults are those of the "fast" scale."""
+    """Hyperparameters of training; the worlds have their own, see `Preset`."""
 
     updates: int = 40_000
     rate: float = 1e-3

@@ -55,7 +55,7 @@ class EpisodeLog:
         self.logdir, self.detail_every = check_path("logdir", logdir), check_int("detail_every", detail_every)
         require_tensorboard()
         self.folder = _own_folder(self.logdir)
-        self._log, self._begun, self._closed = EventLog(self.folder), 0, False
+        self._log, self._begun, self.closed = EventLog(self.folder), 0, False
 
     def begin(self, problem: SelectionProblem, labelled_at: IntArray, budget: int, spent: int) -> LoggedEpisode:
         """Begin the next episode; see `LoggedEpisode`."""
@@ -100,7 +100,7 @@ class EpisodeLog:
     def close(self) -> None:
         """Close the file of all episodes."""
         self._log.close()
-        self._closed = True
+        self.closed = True
 
     def check_open(self) -> None:
         """Raise unless more can be written.
@@ -108,7 +108,7 @@ class EpisodeLog:
         Raises:
             ClosedError: it was closed.
         """
-        if self._closed:
+        if self.closed:
             raise ClosedError("the monitor is closed: its files cannot be written any more; wrap the environment again")
 
 

@@ -31,10 +31,10 @@ class TensorBoardMonitor(gym.Wrapper[Observation, Any, Observation, Any], Record
     A `RewardSelectionVectorEnv` writes to one directory: its episodes are numbered in the order in which they begin.
     """
 
-    def __new__(cls, env: Any, *args: Any, **options: Any) -> Any:
+    def __new__(cls, env: Any, logdir: str | os.PathLike[str], *, detail_every: int = 100) -> Any:
         """Return the wrapper for single or for vector environments."""
         if isinstance(env, gym.vector.VectorEnv):
-            return VectorMonitor(env, *args, **options)
+            return VectorMonitor(env, logdir, detail_every=detail_every)
         return super().__new__(cls)
 
     def __init__(self, env: Any, logdir: str | os.PathLike[str], *, detail_every: int = 100) -> None:

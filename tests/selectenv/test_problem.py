@@ -365,7 +365,7 @@ def test_an_environment_without_a_table_is_evaluated_by_rollouts():
     three = selectenv.from_arrays([0], [0], [1], [False], n_actions=3)
     with pytest.raises(OptionError, match="3 actions, the environment has 2"):
         selectenv.make_problem(Corridor(), dataset=three, evaluator="rollout")
-    with pytest.raises(OptionError, match="discrete observations"):
+    with pytest.raises(DatasetError, match="observations of 4 columns, and the data have no vectors"):
         selectenv.make_problem(gym.make("CartPole-v1"), dataset=data, evaluator="rollout")
 
 

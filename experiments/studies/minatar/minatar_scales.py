@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
 
     @property
     def scale(self) -> str:
-        """The scale that has the learning rate."""
+        """The scale that it is a variant of."""
         return "paper" if self.rate == SLOW else "fast"
 
     @property
@@ -51,7 +51,7 @@ CANDIDATES = tuple(
     sorted(
         [Candidate(updates, 500_000) for updates in (20_000, 40_000)]
         + [Candidate(updates, 1_000_000) for updates in (10_000, 20_000, 40_000)]
-        + [Candidate(updates, 1_000_000, SLOW) for updates in (20_000, 40_000)]
+        + [Candidate(updates, 1_000_000, SLOW) for updates in (10_000, 20_000, 40_000, 80_000, 100_000)]
     )
 )
 
@@ -62,7 +62,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
     for seed in range(seeds):
         found += [network_cell(game, "full labels", seed, "paper") for game in GAMES]
         found += [
-            network_cell(game, "full labels", seed, one.scale, options=one.options)
+            network_cell(game, "full labels", seed, one.scale, options=one.options, rate=one.rate)
             for game in GAMES
             for one in CANDIDATES
         ]

@@ -7,7 +7,7 @@ published protocol.
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,8 @@ WARM_REFITS = True
 """Whether the refits of closed-loop strategies start from the networks of the refit before."""
 CLOSED: dict[str, Any] = {"refit": 0.025, "reach": 0.90, "warm": WARM_REFITS}
 """Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states."""
+PRESET = ("transitions", "updates", "rate", "target_step")
+"""Fields of a preset that identify a cell; another list would give all stored results other keys."""
 CLOSED_FEATURES = ("labelled", "visitation", "predecessors", "budget")
 """What guided looks at; what is not asked for is not computed."""
 TRAINING = cache_folder() / "training"
@@ -75,6 +77,7 @@ def network_cell(
     expert: str = "published",
     random_share: float = 0.5,
     options: Mapping[str, Any] | None = None,
+    rate: float | None = None,
     **settings: Any,
 ) -> Cell:
     """Return a cell of the pool; another expert, or another preset of the scale, gives another cell.
@@ -88,6 +91,7 @@ def network_cell(
         expert: the name of the expert that collects the data.
         random_share: share of random actions in the data.
         options: more options of the problem; ``dataset_size`` takes the place of the scale's.
+        rate: the learning rate; by default that of the scale.
         **settings: more settings of the cell.
     """
     chosen: dict[str, Any] = {
@@ -108,11 +112,12 @@ def network_cell(
         preset,
         transitions=chosen.get("dataset_size", preset.transitions),
         updates=chosen.get("updates", preset.updates),
+        rate=preset.rate if rate is None else rate,
     )
     shared = {
         "variant": scale,
         "expert": expert_mark(game, {"problem": chosen}),
-        "preset": asdict(preset),
+        "preset": {name: getattr(preset, name) for name in PRESET},
         "problem": chosen,
     }
     return Cell(POOL, game, strategy, seed, {**shared, **settings})
@@ -135,7 +140,9 @@ def run_network_cell(cell: Cell) -> list[Record]:
     folder = TRAINING / cell.key
     shared = game_problem(cell, **({"warm_start": True} if cell.settings.get("warm") else {}))
     learner: Any = shared.learner  # a neural one, see `network_cell`
-    task = SelectionProblem(shared.dataset, replace(learner, checkpoints=folder), shared.evaluator)
+    settings = replace(learner.settings, rate=cell.settings["preset"]["rate"])
+    learner = replace(learner, settings=settings, checkpoints=folder)
+    task = SelectionProblem(shared.dataset, learner, shared.evaluator)
     if cell.strategy in REFERENCES:
         records = _run_reference(task, folder)
     elif cell.strategy == NO_LABELS:

@@ -157,15 +157,11 @@ def test_a_function_makes_the_environments(tmp_path):
     agent = agents.make("maskable-ppo", n_envs=3, **PPO)
     agent.train(make_env, callback=agent.evaluation(make_env, every=100))
     assert len(made) == 4
-    assert [one.env._closed for one in made] == [
-        False,
-        True,
-        True,
-        True,
-    ]  # that of the evaluation belongs to the caller
+    closed = [one.env._log.closed for one in made]
+    assert closed == [False, True, True, True]  # that of the evaluation belongs to the caller
     made[0].close()
     assert agent.training_calls != agents.make("maskable-ppo").training_calls
-    assert sum(one.env._episode > 0 for one in made) == 3
+    assert sum(one.env._episode is not None for one in made) == 3
 
 
 def test_wrong_functions_and_batches_are_refused():

@@ -1,6 +1,7 @@
 """The sentences of every study say what its rows say."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -230,9 +231,20 @@ CASES = {
 }
 
 
+ELSEWHERE = {
+    "minatar-scales": "minatar/test_minatar_scales.py",
+    "control-heuristics": "control/test_control_studies.py",
+    "control-groups": "control/test_control_studies.py",
+    "zero-call": "selectors/test_zero_call.py",
+}
+"""Studies whose sentences are tested with their cells."""
+
+
 def test_every_study_with_sentences_is_here():
     said = {name for name, study in STUDIES.items() if study.findings.__name__ != "no_findings"}
-    assert said == set(CASES)
+    assert said == {*CASES, *ELSEWHERE}
+    for path in ELSEWHERE.values():
+        assert ".findings(" in (Path(__file__).parents[1] / "studies" / path).read_text()
 
 
 @pytest.mark.parametrize("name", CASES)

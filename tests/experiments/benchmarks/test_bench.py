@@ -8,6 +8,7 @@ import pytest
 
 import selectenv
 from experiments.benchmarks import (
+    bench_control,
     bench_label_sets,
     bench_logs,
     bench_minatar,
@@ -43,6 +44,13 @@ def test_games(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "times better" in printed
     assert "2,000 labels in a world of 3,000 states" in printed
+
+
+def test_control_worlds(monkeypatch, capsys):
+    monkeypatch.setattr(bench_control, "OPTIONS", {"dataset_size": 1_000, "groups": 10, "rollouts": 2})
+    assert cli.main(["bench", "--control"]) == 0
+    printed = capsys.readouterr().out
+    assert all(world in printed for world in selectenv.CONTROL)
 
 
 def test_scaling(monkeypatch, capsys, tmp_path):

@@ -34,6 +34,17 @@ def take_pictures(browser, folder):
             browser.picture(folder / "label-page-phone.png")
 
 
+def take_group_picture(browser, folder):
+    """Write what a question about a group of vectors looks like."""
+    data = selectenv.make_problem("CartPole", dataset_size=5_000, groups=40, rollouts=1).dataset
+    with selectenv.LabellingSession(data.without_rewards, budget=6) as session, served(session) as page:
+        browser.resize(1280, 1400)
+        browser.go(page.link)
+        browser.press_and_wait(ENTER)
+        browser.picture(folder / "label-group.png")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as downloads, Browser(downloads) as browser:
         take_pictures(browser, ROOT / "docs")
+        take_group_picture(browser, ROOT / "docs")

@@ -403,7 +403,7 @@ def test_scales_set_the_training(breakout):
 
 def test_scales_set_the_size_of_the_data(monkeypatch):
     monkeypatch.setattr(worlds, "cached", lambda spec, gather: pytest.fail(str(spec["size"])))
-    for scale, size in ((None, 500_000), ("fast", 500_000), ("paper", 1_000_000)):
+    for scale, size in ((None, 1_000_000), ("fast", 1_000_000), ("paper", 1_000_000)):
         with pytest.raises(pytest.fail.Exception, match=f"^{size}$"):
             selectenv.make_problem("Asterix", scale=scale)
 

@@ -57,6 +57,7 @@ def small(cell, updates=3):
             tiny = {key: value for key, value in settings[name].items() if key != "scale"}
             settings[name] = {**tiny, "dataset_size": 2_400, "rollouts": 2}
     settings["problem"] |= {"updates": updates, "evaluations": 2}
+    settings["preset"] = {**settings["preset"], "rate": 1e-3}  # at smaller steps, Seaquest's episodes never end
     if "search" in settings:
         settings["search"] = {**settings["search"], "max_evaluations": 2}
     return replace(cell, settings=settings)

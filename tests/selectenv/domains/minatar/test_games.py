@@ -272,7 +272,7 @@ def test_a_table_answers_what_it_does_not_know_by_the_image_alone():
 
 def test_expert_files_that_are_none(tmp_path):
     world = WORLDS["Breakout"]
-    with pytest.raises(UnknownNameError, match=r"allowed: published, tabular.*\.npz"):
+    with pytest.raises(UnknownNameError, match=r"allowed: published, published-1, .*tabular.*\.npz"):
         load_expert(world, "publishd")
     with pytest.raises(UnknownNameError, match="unknown expert 'tabular' of Asterix"):
         load_expert(WORLDS["Asterix"], "tabular")
