@@ -56,7 +56,7 @@ class Behaviour:
         soft = np.exp((q - best[row]) / tau[row])
         soft /= np.add.reduceat(soft, first)[row]
         weight = self._weight[:, None]
-        total = weight.sum()
+        total = max(float(weight.sum()), 1e-300)  # 0 if behaviour is ignored
         followed = (weight * soft).sum(axis=0) / total
         certain = (np.add.reduceat(soft * soft, first)[row] * weight).sum(axis=0) / total
         share = np.clip((followed - 1 / actions) / np.maximum(certain - 1 / actions, 1e-9), *SHARES)

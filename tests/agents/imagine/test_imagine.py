@@ -163,6 +163,12 @@ def test_behaviour_tells_where_the_goal_is():
     assert np.average(particles.rewards[:, at].max(axis=1) > 0.1, weights=particles.weights) > 0.8
 
 
+@pytest.mark.parametrize("options", [{"observations": 0}, {"planning": False}, {"families": "sparse"}])
+def test_ablations_play(options):
+    labels = play(problem(), 4, agent=agents.make("imagine", **SMALL, **options))
+    assert len(set(labels)) == 4
+
+
 def test_labels_condition_the_particles():
     task = problem("Tree")
     env = RewardSelectionEnv(task, 3)
