@@ -49,7 +49,7 @@ OPEN = ("uniform", "visitation", "terminal")
 """Strategies whose labels do not depend on what is learned: one training run per budget."""
 REFITS = 10
 """Refits of the network within an episode of guided."""
-TRAINING_SECONDS = 120.0
+TRAINING_SECONDS = 30.0
 """Seconds on one core per training run of a network."""
 TABLE, NETWORK = "table", "network"
 
