@@ -42,7 +42,7 @@ class Behaviour:
         self._first = world.model.first_choice[:-1][data.labelable]
         """Where the pairs of each visited state begin."""
         self._row = np.cumsum(data.labelable)[world.state] - 1
-        self._weight = (observations * visits / (visits + observations))[self._row] * world.frequency
+        self._weight = (observations * visits / np.maximum(visits + observations, 1e-300))[self._row] * world.frequency
         self._random, self._difference = world.random_visits, world.data_visits - world.random_visits
 
     def log_likelihood(self, rewards: FloatArray) -> FloatArray:

@@ -85,6 +85,8 @@ class OfflineDataset:
         check_instance("spec", self.spec, Mapping)  # type: ignore[type-abstract]
         if self.observations is not None and not isinstance(self.observations, Images | Vectors):
             raise OptionTypeError(f"observations must be Images or Vectors, not {shown(self.observations)}")
+        if self.groups is not None:
+            check_instance("groups", self.groups, Groups)
         if self.action_names is not None:
             check_action_names(self.action_names, actions)
         check_columns(self)

@@ -34,12 +34,19 @@ from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
 
 NAME = "control-heuristics"
-HEURISTICS = tuple(
-    name
-    for name, (kind, _) in agents.AGENTS.items()
-    if kind.taxonomy.evaluator == "never" and kind.taxonomy.training == "none"
+HEURISTICS = (
+    "guided",
+    "guided-on-policy",
+    "terminal",
+    "terminal-guided",
+    "uniform",
+    "visitation",
+    "visitation-on-policy",
+    "learned",
+    "imagine",
+    "auto",
 )
-"""Every strategy that never asks the evaluator."""
+"""The strategies that never ask the evaluator."""
 SEARCHES = ("best-of", "es-200")
 CALLS = {"best-of": 8, "es-200": 200}
 """Evaluations of a search per budget."""

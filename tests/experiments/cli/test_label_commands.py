@@ -269,11 +269,11 @@ class Backwards(RankingAgent):
 
 
 def test_strategies_of_a_module_are_named_again(capsys, tmp_path):
-    (tmp_path / "own_strategy.py").write_text(OWN)
-    assert start("--strategy", "own_strategy:Backwards") == 0
+    (tmp_path / "backwards_strategy.py").write_text(OWN)
+    assert start("--strategy", "backwards_strategy:Backwards") == 0
     assert main(["label", "status", "labels.sqlite"]) == 1
     assert "or --strategy on the command line" in capsys.readouterr().err
-    command = ["--strategy", "own_strategy:Backwards"]
+    command = ["--strategy", "backwards_strategy:Backwards"]
     assert main(["label", "export", "labels.sqlite", *command, "--questions", "2"]) == 0
     with (tmp_path / "out" / "questions.csv").open(newline="") as file:
         states = list(dict.fromkeys(row["state"] for row in csv.DictReader(file)))

@@ -65,7 +65,7 @@ def test_the_list_of_commands(capsys):
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     printed = capsys.readouterr().out
-    studies, worlds = ["list", "run", "compare", "report", "repair"], ["show", "best", "experts"]
+    studies, worlds = ["list", "run", "compare", "report", "repair", "archive"], ["show", "best", "experts"]
     training = ["train-expert", "train-selector", "tune-guided", "tune-selector"]
     assert list(commands()) == ["demo", *studies, *worlds, *training, "label", "bench"]
     assert all(f"\n    {name}" in printed for name in commands())

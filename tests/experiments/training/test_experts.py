@@ -61,6 +61,6 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert expert.card["mixtures"][0][0] == 1.0
     assert f"return {expert.card['return']:.2f}" in capsys.readouterr().out
     assert cli.main(["train-expert", "Pong"]) == 1
-    assert "unknown game 'Pong'; allowed: Breakout" in capsys.readouterr().err
+    assert "unknown world 'Pong'; allowed: Breakout" in capsys.readouterr().err
     assert cli.main(["train-expert", "Breakout", "--steps", "0"]) == 1
     assert "steps must be a whole number" in capsys.readouterr().err

@@ -391,7 +391,7 @@ def test_networks_need_images():
 
 def test_scales_set_the_training(breakout):
     fast = selectenv.make_problem("Breakout", dataset=breakout, learner="iql").learner.settings
-    assert fast == Settings(40_000, 1e-3, 0.005, 0.7, 256)
+    assert fast == Settings(100_000, 3e-4, 0.005, 0.7, 256)
     for game, updates in (("Breakout", 125_000), ("Seaquest", 125_000), ("Asterix", 75_000), ("Freeway", 25_000)):
         learning = selectenv.WORLDS[game].defaults.learning
         assert learning.settings("paper", None) == Settings(updates, 3e-4, 0.005, 0.7, 256)
@@ -412,9 +412,8 @@ def test_scales_set_the_size_of_the_data(monkeypatch):
 def test_a_whole_episode_in_every_game(game, monkeypatch):
     """Choose, refit, train and play, in little, with a strategy that looks at what was learned."""
     monkeypatch.setattr(play, "GAMES_AT_ONCE", 4)  # long enough to earn something
-    env = gym.make(
-        f"RewardSelection-{game}-v0", budget=0.5, dataset_size=2_400, cache=False, learner="iql", updates=3, rollouts=2
-    )
+    small = {"dataset_size": 2_400, "cache": False, "updates": 3, "rollouts": 2, "horizon": 500}
+    env = gym.make(f"RewardSelection-{game}-v0", budget=0.5, learner="iql", **small)
     base = env.unwrapped
     assert isinstance(base.problem.learn(base.problem.dataset.labelable).policy, GreedyPolicy)
     episode = agents.play(env, agents.make("guided"), seed=0)

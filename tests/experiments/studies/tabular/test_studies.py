@@ -18,6 +18,7 @@ from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, WORLDS, all_budgets
 from experiments.studies import find_studies, game_episodes
 from experiments.studies.selectors.unseen_worlds import GAME, RANDOM
+from experiments.studies.selectors.zero_call_cells import LARGER, RANDOM_WORLDS
 from experiments.studies.tabular import cost, search_results
 from experiments.studies.tabular.patterns import pattern_states
 from experiments.studies.tabular.search_results import make_agent
@@ -42,7 +43,7 @@ def results(tmp_path_factory):
     return path
 
 
-def test_fourteen_tabular_studies_are_found():
+def test_fifteen_studies_without_games_are_found():
     assert set(STUDIES) == {
         "heuristics-uds",
         "heuristics-adapted",
@@ -58,6 +59,7 @@ def test_fourteen_tabular_studies_are_found():
         "behaviour",
         "imputation",
         "learned",
+        "zero-call",
     }
 
 
@@ -73,7 +75,8 @@ def test_studies_compare(name, results, capsys):
 def test_cells_are_distinct_and_worlds_known(name):
     cells = STUDIES[name].cells(2, "exact")
     assert len({cell.key for cell in cells}) == len(cells)
-    assert {cell.world for cell in cells} <= {*WORLDS, *((RANDOM, GAME) if name == "learned" else ())}
+    more = {"learned": (RANDOM, GAME), "zero-call": (*RANDOM_WORLDS, *LARGER)}
+    assert {cell.world for cell in cells} <= {*WORLDS, *more.get(name, ())}
     assert all(isinstance(cell, Cell) and cell.study == name for cell in cells)
 
 
