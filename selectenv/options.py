@@ -3,6 +3,7 @@
 `make_problem` and `gym.make` take them as flat keywords; `take` picks those of one group by field name.
 """
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -193,6 +194,8 @@ class TrainingOptions:
         warm_start: whether a refit within an episode continues from the networks of the one before, with the new
             labels. The performance of an episode is always learned from scratch.
         warm_share: share of the updates that such a refit makes.
+        warm_growth: a refit trains from scratch once the number of labels that can change what is learned has grown by
+            this factor since the last training from scratch; infinity means never.
         checkpoints: directory of checkpoints to resume from.
     """
 
@@ -201,6 +204,7 @@ class TrainingOptions:
     evaluations: int = 1
     warm_start: bool = False
     warm_share: float = 0.2
+    warm_growth: float = 2.0
     checkpoints: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
@@ -211,6 +215,8 @@ class TrainingOptions:
             _keep(self, name, check_int(name, getattr(self, name)))
         check_flag("warm_start", self.warm_start)
         _keep(self, "warm_share", check_real("warm_share", self.warm_share, "(0, 1]"))
+        if self.warm_growth != math.inf:
+            _keep(self, "warm_growth", check_real("warm_growth", self.warm_growth, "(1, inf)"))
         if self.checkpoints is not None:
             check_path("checkpoints", self.checkpoints)
 

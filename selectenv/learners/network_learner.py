@@ -52,6 +52,7 @@ class NetworkFit(FitResult):
         dataset: OfflineDataset,
         key: bytes,
         architecture: Architecture,
+        labels_from_scratch: int,
     ) -> None:
         """Create a result.
 
@@ -61,11 +62,13 @@ class NetworkFit(FitResult):
             dataset: the data.
             key: identifies the data and the labels that change what is learned.
             architecture: the architecture of the networks.
+            labels_from_scratch: number of labels that could change what was learned when the networks were last trained
+                from scratch.
         """
         runs = tuple(run.policies[-1] for run in trained)
         super().__init__(runs[0], runs=runs, dataset=dataset)
         self.trained, self.key, self._updates = trained, key, np.array(updates, np.int64)
-        self._architecture = architecture
+        self._architecture, self.labels_from_scratch = architecture, labels_from_scratch
 
     @property
     def batch(self) -> PolicyList:
@@ -141,6 +144,11 @@ class NetworkLearner:
     """Whether `fit_from` continues from the networks of an earlier fit."""
     warm_share: float = 0.2
     """Share of the updates that it makes then."""
+    warm_growth: float = 2.0
+    """Growth of the number of labels after which it trains from scratch again.
+
+    Networks that were trained on few labels, whose rewards are nearly all 0, hardly learn from more of them later.
+    """
     _kept: OrderedDict[bytes, tuple[Trained, ...]] = field(default_factory=OrderedDict, init=False, repr=False)
     _architectures: dict[str, tuple[object, Architecture]] = field(default_factory=dict, init=False, repr=False)
 
@@ -165,7 +173,8 @@ class NetworkLearner:
                 self._kept[key] = trained
                 while len(self._kept) > max(1, KEPT // (self.training_runs * self.settings.evaluations)):
                     self._kept.popitem(last=False)
-        return NetworkFit(trained, self.settings.evaluated_at, dataset, key, self.architecture(dataset))
+        updates = self.settings.evaluated_at
+        return NetworkFit(trained, updates, dataset, key, self.architecture(dataset), int(known.sum()))
 
     def fit_from(
         self, previous: FitResult, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray
@@ -175,17 +184,18 @@ class NetworkLearner:
         The result depends on ``previous``, so it is not kept, and `fit` never returns it.
 
         Returns:
-            None if there is nothing to continue from, or there are no warm starts.
+            None if there is nothing to continue from, there are too many new labels, or there are no warm starts.
         """
         if not self.warm_start or not isinstance(previous, NetworkFit):
             return None
         known, key = self._known(dataset, rewards, labels)
         if previous.key == key:
             return previous
-        if any(run.networks is None for run in previous.trained):
+        begun_with = previous.labels_from_scratch
+        if known.sum() >= self.warm_growth * begun_with or any(run.networks is None for run in previous.trained):
             return None
         trained = tuple(self._trained(dataset, rewards, known, i, run) for i, run in enumerate(previous.trained))
-        return NetworkFit(trained, (trained[0].updates,), dataset, key, self.architecture(dataset))
+        return NetworkFit(trained, (trained[0].updates,), dataset, key, self.architecture(dataset), begun_with)
 
     def _known(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None) -> tuple[BoolArray, bytes]:
         """Return the labels [n] that can change what is learned, and what identifies them."""

@@ -139,6 +139,7 @@ def _neural(kind: type[IqlLearner] | type[CloningLearner], **fixed: Any) -> Lear
             training_runs=training.learner_runs,
             warm_start=training.warm_start,
             warm_share=training.warm_share,
+            warm_growth=training.warm_growth,
             checkpoints=training.checkpoint_directory,
             gamma=float(options.gamma),
             **fixed,

@@ -1,9 +1,10 @@
 """What do refits that start from the networks of the refit before cost in return?
 
 A label set that grows by 2.5 % of the states at a time, in an order drawn by visitation, is learned by refits that
-start from the networks of the refit before, for a fifth of the updates each. At three budgets the return of these
-networks is compared with that of networks that are trained from scratch on the same labels. Guided is also played with
-refits from scratch, to compare the labels that it chooses.
+start from the networks of the refit before, for a fifth of the updates each: always, or except when the number of labels
+has doubled since the last training from scratch. At three budgets the return of these networks is compared with that of
+networks that are trained from scratch on the same labels. Guided is also played with refits from scratch, to compare
+the labels that it chooses.
 """
 
 import shutil
@@ -21,7 +22,14 @@ from experiments.engine.cell import Cell, Record, Result
 from experiments.protocol.budgets import percent
 from experiments.studies.game_episodes import game_problem
 from experiments.studies.minatar import network_cells
-from experiments.studies.minatar.network_cells import CLOSED, network_cell, network_study, of_game, run_network_cell
+from experiments.studies.minatar.network_cells import (
+    CLOSED,
+    network_cell,
+    network_study,
+    of_game,
+    run_network_cell,
+    warm_options,
+)
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
 from selectenv.learners.base import FitResult
@@ -31,7 +39,11 @@ NAME, SCALE, GAMES = "minatar-warm-start", "fast", ("Breakout", "Asterix")
 BUDGETS = (0.30, 0.60, 0.90)
 REFITS = "refits"
 """Strategy of the cells that compare both ways of training on the same labels."""
-WARM, COLD = "warm start", "from scratch"
+WARM, ALWAYS, COLD = "warm start", "always warm start", "from scratch"
+ALWAYS_REFITS = {name: value for name, value in CLOSED.items() if name != "growth"}
+ALWAYS_SEEDS = 1
+"""Seeds of refits that always start warm."""
+COLD_REFITS = {**ALWAYS_REFITS, "warm": False}
 COLD_SEEDS = 1
 """Seeds of guided with refits from scratch, which takes an hour or more each."""
 
@@ -40,12 +52,10 @@ def cells(seeds: int, solver: str) -> list[Cell]:
     """Return, seed by seed, the cells that compare both ways of training, and of guided with both kinds of refits."""
     found = []
     for seed in range(seeds):
-        warm = {**CLOSED, "warm": True}
-        found += [network_cell(game, REFITS, seed, SCALE, budgets=BUDGETS, **warm) for game in GAMES]
-        ways = (True, False) if seed < COLD_SEEDS else (True,)
-        found += [
-            network_cell(game, "guided", seed, SCALE, **{**CLOSED, "warm": way}) for way in ways for game in GAMES
-        ]
+        kinds = (CLOSED, ALWAYS_REFITS) if seed < ALWAYS_SEEDS else (CLOSED,)
+        found += [network_cell(game, REFITS, seed, SCALE, budgets=BUDGETS, **kind) for kind in kinds for game in GAMES]
+        kinds = (CLOSED, COLD_REFITS) if seed < COLD_SEEDS else (CLOSED,)
+        found += [network_cell(game, "guided", seed, SCALE, **kind) for kind in kinds for game in GAMES]
     return found
 
 
@@ -54,7 +64,7 @@ def run_cell(cell: Cell) -> list[Record]:
     if cell.strategy != REFITS:
         return run_network_cell(cell)
     folder = network_cells.TRAINING / cell.key
-    shared = game_problem(cell, warm_start=True)
+    shared = game_problem(cell, **warm_options(cell))
     learner: Any = shared.learner
     task = SelectionProblem(shared.dataset, replace(learner, checkpoints=folder), shared.evaluator)
     unit = number_of_labels(cell.settings["refit"], task.n_states)
@@ -83,17 +93,19 @@ def rows(results: list[Result]) -> list[Row]:
     """Return one row per game, budget and way of training, for the same labels and for guided."""
     found = []
     for game in GAMES:
-        values: dict[tuple[str, str, str], list[float]] = {}
+        values: dict[tuple[str, str, str], dict[int, float]] = {}
         for result in of_game(results, game):
             same = result.cell.strategy == REFITS
             setting = "the same labels" if same else "labels of guided"
             for record in result.records:
                 if same:
-                    values.setdefault((setting, record["labels"], WARM), []).append(record[WARM])
+                    kind = WARM if "growth" in result.cell.settings else ALWAYS
+                    values.setdefault((setting, record["labels"], kind), {})[result.cell.seed] = record[WARM]
                 way = WARM if not same and result.cell.settings["warm"] else COLD
-                values.setdefault((setting, record["labels"], way), []).append(record["return"])
+                # Both kinds of warm starts come with the same training from scratch.
+                values.setdefault((setting, record["labels"], way), {})[result.cell.seed] = record["return"]
         found += [
-            Row(game, labels, way, "return", summarise(np.array(runs)), None, setting=setting)
+            Row(game, labels, way, "return", summarise(np.array([*runs.values()])), None, setting=setting)
             for (setting, labels, way), runs in values.items()
         ]
     return found
@@ -105,19 +117,20 @@ def findings(rows: list[Row]) -> list[str]:
     for setting in dict.fromkeys(row.setting for row in rows):
         for game in dict.fromkeys(row.world for row in rows):
             mine = [row for row in rows if (row.world, row.setting) == (game, setting)]
-            found = by_budget(mine, COLD, WARM)
-            if found is None:
-                continue
-            budgets = [str(row.labels) for row in mine if row.strategy == COLD]
-            listed = ", ".join(
-                f"{labels} {mean_of(mine, strategy=WARM, labels=labels):.2f} against "
-                f"{mean_of(mine, strategy=COLD, labels=labels):.2f}"
-                for labels in budgets
-            )
-            sentences.append(
-                f"{game}, {setting}: warm starts earn as much as training from scratch: "
-                f"{is_not_better(found, found.first)}; {listed} (lost on average: {found})"
-            )
+            for way, what in ((WARM, "warm starts"), (ALWAYS, "warm starts without any training from scratch")):
+                found = by_budget(mine, COLD, way)
+                if found is None:
+                    continue
+                budgets = [str(row.labels) for row in mine if row.strategy == way]
+                listed = ", ".join(
+                    f"{labels} {mean_of(mine, strategy=way, labels=labels):.2f} against "
+                    f"{mean_of(mine, strategy=COLD, labels=labels):.2f}"
+                    for labels in budgets
+                )
+                sentences.append(
+                    f"{game}, {setting}: {what} earn as much as training from scratch: "
+                    f"{is_not_better(found, found.first)}; {listed} (lost on average: {found})"
+                )
     return sentences
 
 
@@ -129,7 +142,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
     for i, setting in enumerate(settings):
         for j, game in enumerate(GAMES):
             axes = figure.add_subplot(len(settings), len(GAMES), len(GAMES) * i + j + 1)
-            for way in (WARM, COLD):
+            for way in (WARM, ALWAYS, COLD):
                 points = sorted(
                     (float(str(row.labels).split(maxsplit=1)[0]), row.ours.mean, row.ours.stderr)
                     for row in found

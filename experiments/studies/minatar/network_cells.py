@@ -5,6 +5,7 @@ the same training run: "return", the mean of several evaluations over the last p
 published protocol.
 """
 
+import math
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -55,10 +56,12 @@ EVALUATIONS = 10
 """Evaluations of a training run whose mean is its return, over the last 40 % of its updates."""
 WITH_TABLE = "Breakout"
 """The game that is also learned by an exact table, for comparison."""
-WARM_REFITS = True
-"""Whether the refits of closed-loop strategies start from the networks of the refit before."""
-CLOSED: dict[str, Any] = {"refit": 0.025, "reach": 0.90, "warm": WARM_REFITS}
-"""Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states."""
+CLOSED: dict[str, Any] = {"refit": 0.025, "reach": 0.90, "warm": True, "growth": 2.0}
+"""Closed-loop strategies: labels between two refits ("refit") and in total ("reach"), as shares of the states.
+
+Refits start from the networks of the refit before ("warm"), except when the number of labels has grown by a factor
+("growth") since the last training from scratch.
+"""
 PRESET = ("transitions", "updates", "rate", "target_step")
 """Fields of a preset that identify a cell; another list would give all stored results other keys."""
 CLOSED_FEATURES = ("labelled", "visitation", "predecessors", "budget")
@@ -138,7 +141,7 @@ def open_loop_cells(
 def run_network_cell(cell: Cell) -> list[Record]:
     """Choose labels, train and evaluate; checkpoints are kept until the cell is finished."""
     folder = TRAINING / cell.key
-    shared = game_problem(cell, **({"warm_start": True} if cell.settings.get("warm") else {}))
+    shared = game_problem(cell, **warm_options(cell))
     learner: Any = shared.learner  # a neural one, see `network_cell`
     settings = replace(learner.settings, rate=cell.settings["preset"]["rate"])
     learner = replace(learner, settings=settings, checkpoints=folder)
@@ -155,6 +158,13 @@ def run_network_cell(cell: Cell) -> list[Record]:
         records = _run_closed_loop(cell, task)
     shutil.rmtree(folder, ignore_errors=True)
     return records
+
+
+def warm_options(cell: Cell) -> dict[str, Any]:
+    """Return the options of a problem that say how a cell's refits start; without "growth", all of them start warm."""
+    if not cell.settings.get("warm"):
+        return {}
+    return {"warm_start": True, "warm_growth": cell.settings.get("growth", math.inf)}
 
 
 def _run_reference(task: SelectionProblem, folder: Path) -> list[Record]:

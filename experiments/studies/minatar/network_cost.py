@@ -1,5 +1,6 @@
 """Estimates of what the cells of neural learners cost, in hours on one core."""
 
+import math
 from collections.abc import Iterable
 
 from experiments.engine.cell import Cell
@@ -30,6 +31,15 @@ def refits(cell: Cell) -> int:
     return round(cell.settings["reach"] / cell.settings["refit"]) if "refit" in cell.settings else 0
 
 
+def refits_from_scratch(cell: Cell) -> int:
+    """Return the number of refits that do not start from earlier networks."""
+    count = refits(cell)
+    if not cell.settings.get("warm") or not count:
+        return count
+    growth = cell.settings.get("growth", math.inf)
+    return 1 + int(math.log(count) / math.log(growth) + 1e-9)
+
+
 def cpu_hours(cells: Iterable[Cell]) -> float:
     """Return the estimated duration of cells on one core, in hours."""
     total = 0.0
@@ -41,8 +51,7 @@ def cpu_hours(cells: Iterable[Cell]) -> float:
             training *= CLONING
         runs = training_runs(cell)
         total += runs * (training + options["evaluations"] * PLAYING[world])
-        total += refits(cell) * (
-            training * (WARM if cell.settings.get("warm") else 1.0)
-            + REFITTING[world] * cell.settings["preset"]["transitions"] / 200_000
-        )
+        full = refits_from_scratch(cell)
+        total += training * (full + WARM * (refits(cell) - full))
+        total += refits(cell) * REFITTING[world] * cell.settings["preset"]["transitions"] / 200_000
     return total / 3600

@@ -1,6 +1,7 @@
 """Warm starts: refits that continue from earlier networks, and the performance, which never does."""
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def labels(data):
     """Two label sets, the first of which is a part of the second; both reveal rewards."""
     rewarding = np.unique(data.state[data.hidden_reward != 0])
     sets = np.zeros((2, data.n_states), bool)
-    sets[0, rewarding[::2]] = sets[1, rewarding] = True
+    sets[0, rewarding[: 2 * len(rewarding) // 3]] = sets[1, rewarding] = True
     return sets
 
 
@@ -82,6 +83,18 @@ def test_there_is_nothing_to_continue_before_a_reward_is_known(data, labels):
     assert problem.learn(labels[0], nothing) is problem.learn(labels[0])
 
 
+def test_a_refit_begins_anew_once_the_labels_have_grown_enough(data):
+    """Refits with 2, 3, 4, 5, 8 and 9 labels: growth counts from the last training from scratch, not the last refit."""
+    rewarding = np.unique(data.state[data.hidden_reward != 0])
+    learner = IqlLearner(settings=SHORT, warm_start=True, warm_growth=2.0)
+    problem = selectenv.SelectionProblem(data, learner)
+    updates, last = [], None
+    for count in (2, 3, 4, 5, 8, 9):
+        last = problem.learn(rewarding[:count], last)
+        updates.append(int(last.updates[-1]))
+    assert updates == [12, 15, 12, 15, 12, 15]
+
+
 @pytest.mark.parametrize("stop", [2, 4, 5])
 def test_a_chain_of_refits_can_be_resumed(data, labels, stop, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "STRETCH", 4)
@@ -116,7 +129,7 @@ def test_an_episode_continues_and_its_performance_does_not(data, monkeypatch):
     monkeypatch.setattr(training.IqlRun, "advance", count)
     options = {"dataset": data, "learner": "iql", "updates": 10, "rollouts": 2}
     rewarding = np.unique(data.state[data.hidden_reward != 0])[:6]
-    env = selectenv.make_env("Breakout", **options, warm_start=True, budget=6, labels_per_refit=2)
+    env = selectenv.make_env("Breakout", **options, warm_start=True, warm_growth=inf, budget=6, labels_per_refit=2)
     for _ in range(2):
         env.reset(seed=0)
         for numbers in rewarding.reshape(3, 2):
@@ -139,6 +152,8 @@ def test_tables_learn_the_same_from_any_start():
         ({"learner": "iql", "warm_start": 1}, "warm_start"),
         ({"learner": "iql", "warm_share": 0.0}, "warm_share"),
         ({"learner": "iql", "warm_share": 1.5}, "warm_share"),
+        ({"learner": "iql", "warm_growth": 1.0}, "warm_growth"),
+        ({"learner": "iql", "warm_growth": float("nan")}, "warm_growth"),
     ],
 )
 def test_options_that_make_no_sense(data, options, text):

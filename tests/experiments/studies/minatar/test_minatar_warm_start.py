@@ -9,7 +9,7 @@ from experiments.engine.cell import Result
 from experiments.studies.minatar import network_cells as networks
 from experiments.studies.minatar.minatar_warm_start import REFITS, STUDY
 from experiments.studies.minatar.network_cells import CLOSED, network_cell
-from experiments.studies.minatar.network_cost import refits, training_runs
+from experiments.studies.minatar.network_cost import refits, refits_from_scratch, training_runs
 from selectenv.datasets import minatar_collection as play
 from selectenv.problem import SelectionProblem
 
@@ -30,13 +30,16 @@ def test_the_plan():
     cells = STUDY.cells(3, "exact")
     found = [(cell.world, cell.strategy, cell.seed, cell.settings["warm"]) for cell in cells]
     games = ("Breakout", "Asterix")
-    assert found[:6] == [
+    assert found[:8] == [
+        *((game, REFITS, 0, True) for game in games),
         *((game, REFITS, 0, True) for game in games),
         *((game, "guided", 0, True) for game in games),
         *((game, "guided", 0, False) for game in games),
     ]
     assert not any(seed and not warm for _, _, seed, warm in found)
-    shared = network_cell("Asterix", "guided", 2, "fast", **{**CLOSED, "warm": True}).key
+    assert [cell.settings.get("growth") for cell in cells[:8]] == [2.0, 2.0, None, None, 2.0, 2.0, None, None]
+    assert [refits_from_scratch(cell) for cell in cells[:8]] == [6, 6, 1, 1, 6, 6, 36, 36]
+    shared = network_cell("Asterix", "guided", 2, "fast", **CLOSED).key
     assert shared in {cell.key for cell in cells}
     assert {(refits(cell), training_runs(cell)) for cell in cells if cell.strategy == REFITS} == {(36, 3)}
 
@@ -54,7 +57,7 @@ def test_both_ways_learn_the_same_growing_sets(monkeypatch, tmp_path):
     monkeypatch.setattr(
         SelectionProblem, "learning_curve", lambda self, x: evaluated.append(tuple(x)) or curve(self, x)
     )
-    cell = small(network_cell("Asterix", REFITS, 0, "fast", budgets=(0.3, 0.6, 0.9), **{**CLOSED, "warm": True}))
+    cell = small(network_cell("Asterix", REFITS, 0, "fast", budgets=(0.3, 0.6, 0.9), **CLOSED))
     records = STUDY.run_cell(cell)
     assert [record["labels"] for record in records] == ["30 %", "60 %", "90 %"]
     learned = learned[1:]  # without that of the reset, which has no labels
@@ -69,16 +72,18 @@ def test_both_ways_learn_the_same_growing_sets(monkeypatch, tmp_path):
 
 
 def test_rows_tell_the_ways_apart():
-    same, warm, cold = (
+    same, always, warm, cold = (
         next(cell for cell in STUDY.cells(1, "exact") if cell.world == "Asterix" and wanted(cell))
         for wanted in (
-            lambda cell: cell.strategy == REFITS,
+            lambda cell: cell.strategy == REFITS and "growth" in cell.settings,
+            lambda cell: cell.strategy == REFITS and "growth" not in cell.settings,
             lambda cell: cell.strategy == "guided" and cell.settings["warm"],
             lambda cell: cell.strategy == "guided" and not cell.settings["warm"],
         )
     )
     results = [
         Result(same, [{"labels": "30 %", "return": 1.0, "warm start": 2.0}], 0.1),
+        Result(always, [{"labels": "30 %", "return": 1.0, "warm start": 0.5}], 0.1),
         Result(warm, [{"labels": "30 %", "return": 3.0}], 0.1),
         Result(cold, [{"labels": "30 %", "return": 4.0}], 0.1),
     ]
@@ -86,6 +91,7 @@ def test_rows_tell_the_ways_apart():
     assert {(row.setting, row.strategy): row.ours.mean for row in rows} == {
         ("the same labels", "from scratch"): 1.0,
         ("the same labels", "warm start"): 2.0,
+        ("the same labels", "always warm start"): 0.5,
         ("labels of guided", "warm start"): 3.0,
         ("labels of guided", "from scratch"): 4.0,
     }
