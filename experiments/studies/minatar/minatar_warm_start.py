@@ -1,10 +1,10 @@
 """What do refits that start from the networks of the refit before cost in return?
 
 A label set that grows by 2.5 % of the states at a time, in an order drawn by visitation, is learned by refits that
-start from the networks of the refit before, for a fifth of the updates each: always, or except when the number of labels
-has doubled since the last training from scratch. At three budgets the return of these networks is compared with that of
-networks that are trained from scratch on the same labels. Guided is also played with refits from scratch, to compare
-the labels that it chooses.
+start from the networks of the refit before, for a fifth of the updates each: always, or except when the number of
+labels has doubled since the last training from scratch. At three budgets the return of these networks is compared with
+that of networks that are trained from scratch on the same labels. Guided is also played with refits from scratch, to
+compare the labels that it chooses.
 """
 
 import shutil
