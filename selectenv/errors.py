@@ -139,6 +139,10 @@ class AnswerError(LabelError):
     """An answer that does not give every transition of a state a finite reward."""
 
 
+class VectorCheckError(SelectEnvError, AssertionError):
+    """A vector environment breaks a promise that `check_vector_env` looks at."""
+
+
 class SelectEnvWarning(UserWarning):
     """Base of every warning issued on purpose by this project."""
 
