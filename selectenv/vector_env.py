@@ -37,6 +37,10 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
     the other. Every performance that the compiled pass pays is computed: ``calls.computed`` does not count fewer of
     them because the same labels occurred before.
 
+    Python loops over environments only where seeds or Gymnasium's formats demand it: over episodes that begin, if they
+    draw a budget, initial labels or a problem from the random generator of their environment, and, with
+    `AutoresetMode.SAME_STEP`, over episodes that end, because ``info["final_obs"]`` holds one dict for each of them.
+
     Args:
         problem: a problem that all episodes share, or a function of a random generator that makes the problem of every
             episode at its reset.
