@@ -39,6 +39,10 @@ class UnknownStateError(SelectEnvError, KeyError):
     """A state id that the world or the dataset does not have."""
 
 
+class MemberError(SelectEnvError, AttributeError):
+    """An attribute that the environments of a vector do not have one by one."""
+
+
 class EpisodeError(SelectEnvError, RuntimeError, gym_error.ResetNeeded):
     """A step before reset or after the end of the episode."""
 

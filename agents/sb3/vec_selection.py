@@ -10,7 +10,7 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 from numpy.typing import NDArray
 
 from agents.errors import EnvironmentCopyError
-from selectenv.checks import shown
+from selectenv.checks import check_flag, shown
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
 from selectenv.vector_env import RewardSelectionVectorEnv
@@ -42,7 +42,7 @@ class VecSelection(VecEnv):
     def __init__(self, env: Any, n_envs: int = 1, *, flat: bool = False, **options: Any) -> None:
         """See the class."""
         self.envs = _vector(env, n_envs, options)
-        if flat:
+        if check_flag("flat", flat):
             self.envs = FlatObservation(self.envs)
         self._inner: RewardSelectionVectorEnv = self.envs.unwrapped
         self._actions: NDArray[Any] = np.empty(0, np.int64)
