@@ -38,7 +38,8 @@ def check_vector_env(make: MakeVector, seed: int = 0) -> None:
     """
     check_callable("make", make)
     check_int("seed", seed, 0)
-    envs, other = make(), make()
+    envs: Any = make()
+    other: Any = make()
     _check_spaces(envs)
     seeds = [seed + number for number in range(envs.num_envs)]
     first = envs.reset(seed=seed)
