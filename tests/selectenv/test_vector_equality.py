@@ -12,6 +12,7 @@ import selectenv
 from selectenv.errors import SelectEnvError
 from selectenv.options import EPISODE, DataOptions, EnvironmentOptions, EvaluationOptions, LearnerOptions, names
 from tests.selectenv.vector_twins import PLAYED, RANDOM, SMALL, assert_same_play, make_native, make_sync, played_data
+from tests.stress import repetitions
 
 pytestmark = pytest.mark.filterwarnings("ignore::selectenv.errors.UnseenStatesWarning")  # games with little data
 MODES = list(AutoresetMode)
@@ -104,7 +105,7 @@ def assert_equal_vectors(env_id, mode, count, seed, steps, **options):
 
 
 @pytest.mark.parametrize("env_id", [env_id for env_id in SMALL if env_id != RANDOM])
-@settings(max_examples=50)
+@settings(max_examples=repetitions(50, 500))
 @given(
     mode=st.sampled_from(MODES),
     options=some({**ENVIRONMENT, **PROBLEM}),
@@ -119,7 +120,7 @@ RANDOM_OPTIONS = {**ENVIRONMENT, "learner": PROBLEM["learner"]}
 del RANDOM_OPTIONS["initial_ratio"]  # Gymnasium cannot stack different numbers of initial labels; see test_vector_env
 
 
-@settings(max_examples=20)
+@settings(max_examples=repetitions(20, 200))
 @given(
     mode=st.sampled_from(MODES),
     options=some(RANDOM_OPTIONS),
