@@ -21,6 +21,7 @@ from selectenv.policies import Policy, TablePolicy
 from selectenv.problem import SelectionProblem
 from selectenv.registration import env_id, register_all, register_world
 from selectenv.session import LabellingSession
+from selectenv.vector_checker import check_vector_env
 from selectenv.vector_env import RewardSelectionVectorEnv
 from selectenv.view import SelectionView
 from selectenv.worlds import CONTROL, GAMES, TABULAR, WORLDS, WorldDefaults
@@ -44,6 +45,7 @@ __all__ = [
     "TablePolicy",
     "TabularWorld",
     "WorldDefaults",
+    "check_vector_env",
     "env_id",
     "example_log",
     "from_arrays",

@@ -117,6 +117,7 @@ class EpisodeBatch:
         return (self._is_refitted_inside(problem) and has_compiled_returns(problem)) or not problem.has_performance
 
     def _find_rows(self) -> None:
+        """Find the arrays that observations are copied from, and how many threads this process may use."""
         self._threads = thread_count()
         changing = {name: self.episodes.features[row] for name, row in ROWS.items()}
         totals = {"budget": self.episodes.totals[0], "reward_scale": self.episodes.totals[1]}
@@ -142,7 +143,7 @@ class EpisodeBatch:
 
     def adopt(self, number: int, problem: SelectionProblem) -> None:
         """Give an episode a problem of its own."""
-        self.problems[number] = problem
+        self.problems[number], self._fits[number] = problem, None
         self.tables = put_row(self.tables, number, tables_of(problem))
         self._compiled[number] = self._is_refitted_inside(problem)
         self._measured[number] = self._is_measured_inside(problem)
@@ -154,8 +155,8 @@ class EpisodeBatch:
     def begin(self, which: IntArray, budgets: IntArray, initial: IntArray, counts: IntArray) -> None:
         """Begin the episodes ``which`` [k]: see `begin_episodes`. What depends on the data alone is learned once."""
         begin_episodes(self.tables, self.episodes, which, budgets, initial, counts)
-        if not self._is_compiled:
-            self._fits = [None if number in which else fit for number, fit in enumerate(self._fits)]
+        for number in which.tolist() if not self._is_compiled else ():
+            self._fits[number] = None
         if not self._learns:
             return
         if len(self.problems) > 1 or counts.any():

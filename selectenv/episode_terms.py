@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from selectenv.budget import cap_to_labelable, episode_labels, number_of_labels
-from selectenv.checks import as_ints, check_callable, check_instance, is_int, shown
+from selectenv.checks import LARGEST_INT, as_ints, check_callable, check_instance, is_int, shown
 from selectenv.errors import BudgetError, LabelError, NoEvaluatorError, OptionError, OptionTypeError, PhaseError
 from selectenv.observation import usual_exploit
 from selectenv.options import EnvironmentOptions, names, own_options
@@ -53,7 +53,8 @@ class EpisodeTerms:
         self.n_states = self._n = self.first.n_states
         self.usual_budget = self.labels(self.first, self.options.budget, None)
         refit = 1 if self.options.labels_per_refit is None else self.options.labels_per_refit
-        self.refit_every = number_of_labels(refit, self.n_states, "labels_per_refit", OptionError, math.inf)
+        refit_every = number_of_labels(refit, self.n_states, "labels_per_refit", OptionError, math.inf)
+        self.refit_every = min(refit_every, LARGEST_INT)
         self.initial_count(self.first, self.usual_budget)  # raises now rather than at reset if no label is left
 
     def check_problem(self, problem: SelectionProblem) -> None:

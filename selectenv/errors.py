@@ -39,6 +39,10 @@ class UnknownStateError(SelectEnvError, KeyError):
     """A state id that the world or the dataset does not have."""
 
 
+class MemberError(SelectEnvError, AttributeError):
+    """An attribute that the environments of a vector do not have one by one."""
+
+
 class EpisodeError(SelectEnvError, RuntimeError, gym_error.ResetNeeded):
     """A step before reset or after the end of the episode."""
 
@@ -137,6 +141,10 @@ class QueryError(SelectEnvError, ValueError):
 
 class AnswerError(LabelError):
     """An answer that does not give every transition of a state a finite reward."""
+
+
+class VectorCheckError(SelectEnvError, AssertionError):
+    """A vector environment breaks a promise that `check_vector_env` looks at."""
 
 
 class SelectEnvWarning(UserWarning):

@@ -308,7 +308,7 @@ def _checked_features(features: Any) -> tuple[str, ...]:
         OptionError: they are not a list of different names, or there are none.
         UnknownNameError: there is no such feature.
     """
-    if isinstance(features, str) or not isinstance(features, Iterable):
+    if isinstance(features, str) or not isinstance(features, Iterable) or getattr(features, "ndim", 1) == 0:
         raise OptionError(f"features must be a list of names, such as ['labelled', 'value'], not {shown(features)}")
     chosen = [check_name("feature", name, FEATURES) for name in features]
     if not chosen or len(set(chosen)) < len(chosen):

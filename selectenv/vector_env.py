@@ -15,6 +15,7 @@ from selectenv.episode_batch import EpisodeBatch
 from selectenv.episode_terms import RESET_OPTIONS, EpisodeTerms, ProblemSource
 from selectenv.errors import ActionError, EpisodeError, OptionError, OptionTypeError
 from selectenv.evaluation.evaluator import Calls
+from selectenv.io.resources import require_memory
 from selectenv.kernels.tabular.episode_steps import OVER, PAID, WASTED, StepResult
 from selectenv.kernels.tabular.packed_tables import BUDGET, DISCLOSED, SPENT, UNCOUNTED, Episodes
 from selectenv.observation import Observation, observation_space
@@ -25,6 +26,8 @@ from selectenv.vector_infos import Info, initially_revealed, put, put_begin, put
 from selectenv.vector_members import VectorMember
 from selectenv.view import SelectionView
 
+BYTES_PER_ENVIRONMENT, BYTES_PER_STATE = 1_000, 100
+"""Approximate memory of an episode and of each of its states, spaces and one observation included."""
 StepOutput = tuple[Observation, FloatArray, BoolArray, BoolArray, Info]
 
 
@@ -36,6 +39,10 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
     states, a step is one compiled pass over all episodes, on several threads; otherwise policies are learned one after
     the other. Every performance that the compiled pass pays is computed: ``calls.computed`` does not count fewer of
     them because the same labels occurred before.
+
+    Python loops over environments only where seeds or Gymnasium's formats demand it: over episodes that begin, if they
+    draw a budget, initial labels or a problem from the random generator of their environment, and, with
+    `AutoresetMode.SAME_STEP`, over episodes that end, because ``info["final_obs"]`` holds one dict for each of them.
 
     Args:
         problem: a problem that all episodes share, or a function of a random generator that makes the problem of every
@@ -63,6 +70,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
             )
         self._terms = terms = EpisodeTerms(problem, budget, options)
         self.num_envs = count = check_int("num_envs", num_envs)
+        require_memory(count * (BYTES_PER_ENVIRONMENT + BYTES_PER_STATE * terms.n_states), f"{count:,} environments")
         self.options: EnvironmentOptions = terms.options
         self.source, self.refit_every = terms.source, terms.refit_every
         self.render_mode = self.options.render_mode
@@ -179,10 +187,11 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
 
     def set_attr(self, name: str, values: Any) -> None:
         """Set an attribute of each environment: to the entries of a list or tuple, or all to the same value."""
+        check_instance("name", name, str)
         if not isinstance(values, list | tuple):
             values = [values] * self.num_envs
         if len(values) != self.num_envs:
-            raise OptionError(f"there are {self.num_envs} environments and {len(values)} values of {name}")
+            raise OptionError(f"there are {self.num_envs} environments and {len(values)} values of {shown(name)}")
         for member, value in zip(self.members, values, strict=True):
             setattr(member, name, value)
 
@@ -380,7 +389,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         """Return the seed of each environment."""
         if seed is None:
             return None
-        seeds = [seed + i for i in range(self.num_envs)] if is_int(seed) else seed
+        seeds = [int(seed) + i for i in range(self.num_envs)] if is_int(seed) else seed
         if not isinstance(seeds, list | tuple) or len(seeds) != self.num_envs:
             raise OptionError(f"seed must be an int, or a list of {self.num_envs} seeds, not {shown(seed)}")
         return [None if one is None else check_int("seed", one, 0) for one in seeds]

@@ -103,11 +103,14 @@ def initially_revealed(labelled: BoolArray, summaries: Sequence[RewardSummary]) 
 
 
 def put_final(info: Info, observation: Observation, final_info: Info, mask: BoolArray) -> None:
-    """Add the last observations and infos of the environments in ``mask``, which ended and were reset."""
+    """Add the last observations and infos of the environments in ``mask``, which ended and were reset.
+
+    In Gymnasium's format every environment has an observation of its own, so that dicts are made one by one; their
+    arrays are rows of copies that are made at once.
+    """
     final = np.full(len(mask), None, dtype=object)
-    rows = {name: array[mask] for name, array in observation.items()}
-    for row, number in enumerate(np.flatnonzero(mask).tolist()):
-        final[number] = {name: array[row] for name, array in rows.items()}
+    rows = zip(*(array[mask] for array in observation.values()), strict=True)
+    final[mask] = [dict(zip(observation, row, strict=True)) for row in rows]
     info["final_obs"], info["_final_obs"] = final, mask.copy()
     put(info, "final_info", final_info, mask)
 

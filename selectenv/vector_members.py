@@ -5,9 +5,10 @@ from typing import Any, Protocol
 import gymnasium as gym
 import numpy as np
 
+from selectenv.checks import did_you_mean, shown
 from selectenv.env import RewardSelectionEnv, in_order
 from selectenv.episode_terms import ProblemSource
-from selectenv.errors import OptionError
+from selectenv.errors import MemberError, OptionError
 from selectenv.evaluation.evaluator import Calls
 from selectenv.kernels.tabular.packed_tables import BUDGET, JUDGED, SINCE_REFIT, SPENT, Episodes
 from selectenv.options import EnvironmentOptions
@@ -57,12 +58,13 @@ class VectorMember:
     def __getattr__(self, name: str) -> Any:
         """Raise an error that explains why an attribute is missing."""
         if name in ("reset", "step", "label_many", "close"):
-            raise AttributeError(f"the environments of a vector take their steps together: use `envs.{name}`")
-        raise AttributeError(f"the environments of a vector have no attribute {name!r}")
+            raise MemberError(f"the environments of a vector take their steps together: use `envs.{name}`")
+        public = [one for one in dir(type(self)) if one[0] != "_"]
+        raise MemberError(f"the environments of a vector have no attribute {shown(name)}; {did_you_mean(name, public)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute that the vector does not manage."""
-        if name[0] != "_" and hasattr(type(self), name):
+        if name[:1] != "_" and hasattr(type(self), name):
             raise OptionError(f"{name} cannot be set: the vector environment manages it")
         super().__setattr__(name, value)
 

@@ -39,6 +39,7 @@ ROOMS = (
     "vector_infos",
     "vector_members",
     "vector_env",
+    "vector_checker",
     "labelling",
     "session",
     "random_problems",

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from selectenv.errors import EpisodeError, SelectEnvError
-from tests.odd_arguments import agent_calls, data_calls, library_calls, session_calls
+from tests.odd_arguments import agent_calls, data_calls, library_calls, session_calls, vector_calls
 from tests.odd_arguments import small_objects as small
 from tests.odd_arguments.judge import Call, defect
 from tests.odd_arguments.odd_values import ODD
 from tests.stress import repetitions
 
-CALLS = library_calls.CALLS + agent_calls.CALLS + data_calls.CALLS + session_calls.CALLS
+CALLS = library_calls.CALLS + agent_calls.CALLS + data_calls.CALLS + session_calls.CALLS + vector_calls.CALLS
 SLOW = ("Sb3Agent.train", "agents.make maskable-ppo")
 """Calls that take a second or more: only the full count tries them with many values."""
 

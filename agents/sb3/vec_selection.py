@@ -10,7 +10,7 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 from numpy.typing import NDArray
 
 from agents.errors import EnvironmentCopyError
-from selectenv.checks import shown
+from selectenv.checks import check_flag, shown
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
 from selectenv.vector_env import RewardSelectionVectorEnv
@@ -30,7 +30,7 @@ class VecSelection(VecEnv):
         env: the id of an environment; an environment, of which ``n_envs`` are made on the same problem, with call
             counts of their own; or a vector environment with ``autoreset_mode=AutoresetMode.SAME_STEP``, wrapped or
             not.
-        n_envs: number of environments.
+        n_envs: number of environments; a vector environment has its own.
         flat: whether observations are single arrays, for "MlpPolicy"; otherwise they are dicts, for "MultiInputPolicy".
         **options: options of the environment, together with an id.
 
@@ -42,7 +42,7 @@ class VecSelection(VecEnv):
     def __init__(self, env: Any, n_envs: int = 1, *, flat: bool = False, **options: Any) -> None:
         """See the class."""
         self.envs = _vector(env, n_envs, options)
-        if flat:
+        if check_flag("flat", flat):
             self.envs = FlatObservation(self.envs)
         self._inner: RewardSelectionVectorEnv = self.envs.unwrapped
         self._actions: NDArray[Any] = np.empty(0, np.int64)
@@ -147,6 +147,8 @@ def _vector(env: Any, n_envs: int, options: dict[str, Any]) -> Any:
             raise OptionTypeError(f"env must be a vector environment of reward selection, not {shown(env)}")
         if env.unwrapped.autoreset_mode != AutoresetMode.SAME_STEP:
             raise OptionError("Stable-Baselines3 resets in the same step: use autoreset_mode=AutoresetMode.SAME_STEP")
+        if n_envs not in (1, env.num_envs):
+            raise OptionError(f"n_envs={shown(n_envs)} contradicts the vector environment, which has {env.num_envs}")
         return env
     inner, wrappers = selection_env(env), _own_wrappers(env)
     lost = [kind.__name__ for kind in wrappers if kind is not FlatObservation]

@@ -33,4 +33,4 @@ def bench_searches() -> None:
     rows.append(("all sets of Graph", f"{seconds:.2f}", "2", f"{2**15:,}", f"{2**15 / seconds:,.0f}"))
     print("\nSearches\n")
     print(table(("search", "seconds", "limit", "evaluations", "per second"), rows))
-    print(f"Peak memory of the whole run: {peak_memory():.0f} MiB")
+    print(f"Peak memory of all benchmarks so far: {peak_memory():.0f} MiB")

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from tests.odd_arguments import agent_calls, data_calls, library_calls, session_calls, small_objects
+from tests.odd_arguments import agent_calls, data_calls, library_calls, session_calls, small_objects, vector_calls
 from tests.odd_arguments.judge import Call, defect
 from tests.odd_arguments.odd_values import ODD
 
@@ -34,7 +34,7 @@ def main() -> None:
     os.chdir(small_objects.folder())
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     broken = calls = 0
-    every = library_calls.CALLS + agent_calls.CALLS + data_calls.CALLS + session_calls.CALLS
+    every = library_calls.CALLS + agent_calls.CALLS + data_calls.CALLS + session_calls.CALLS + vector_calls.CALLS
     for call in (call for call in every if wanted in call.name):
         read, write = os.pipe()
         if not (child := os.fork()):

@@ -145,3 +145,17 @@ def test_groups_that_do_not_fit_the_data():
         selectenv.make_problem("Tree", groups=np.arange(30), dataset_size=100, cache=False)
     with pytest.raises(OptionError, match="these states have none"):
         selectenv.make_problem("Tree", groups=5, dataset_size=100, cache=False)
+
+
+@pytest.mark.parametrize("solver", [{"solver": "exact"}, {"solver": "sampled", "passes": 1}])
+def test_imputing_the_smallest_reward_of_the_data_in_episodes(solver):
+    plain = selectenv.make_problem("CliffWalk", dataset_size=2_000)
+    smallest = plain.dataset.smallest_reward
+    named, number = (
+        selectenv.make_problem("CliffWalk", dataset=plain.dataset, groups="episode", impute=impute, **solver)
+        for impute in ("dataset-min", smallest)
+    )
+    assert smallest == -100
+    for labels in ([], [0, 1], range(named.n_states)):
+        np.testing.assert_array_equal(named.learn(labels).values, number.learn(labels).values)
+        assert named.performance(labels) == number.performance(labels)

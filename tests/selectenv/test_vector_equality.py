@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import gymnasium as gym
-import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
@@ -13,22 +11,10 @@ from hypothesis import strategies as st
 import selectenv
 from selectenv.errors import SelectEnvError
 from selectenv.options import EPISODE, DataOptions, EnvironmentOptions, EvaluationOptions, LearnerOptions, names
-from selectenv.worlds import CONTROL
-from tests.selectenv.vector_twins import assert_same_play, check_vector_env, make_native, make_sync
+from tests.selectenv.vector_twins import PLAYED, RANDOM, SMALL, assert_same_play, make_native, make_sync, played_data
+from tests.stress import repetitions
 
 pytestmark = pytest.mark.filterwarnings("ignore::selectenv.errors.UnseenStatesWarning")  # games with little data
-RANDOM = selectenv.env_id("Random")
-SMALL = {
-    **{selectenv.env_id(name): {"dataset_size": 1_000} for name in selectenv.TABULAR},
-    selectenv.env_id("Sparse"): {"n_states": 60, "dataset_size": 1_000},
-    RANDOM: {"padding": 20, "largest": 20},
-}
-"""Ids whose steps are compiled -> options that keep them small."""
-PLAYED = {
-    **{selectenv.env_id(name): {} for name in selectenv.GAMES},
-    **{selectenv.env_id(name): {"groups": 10} for name in CONTROL},
-}
-"""Ids of worlds in which policies are evaluated by playing -> options that keep them small."""
 MODES = list(AutoresetMode)
 ENVIRONMENT = {
     "budget": st.sampled_from([1, 3, 5, 0.2, (0.1, 0.4)]),
@@ -119,7 +105,7 @@ def assert_equal_vectors(env_id, mode, count, seed, steps, **options):
 
 
 @pytest.mark.parametrize("env_id", [env_id for env_id in SMALL if env_id != RANDOM])
-@settings(max_examples=50)
+@settings(max_examples=repetitions(50, 500))
 @given(
     mode=st.sampled_from(MODES),
     options=some({**ENVIRONMENT, **PROBLEM}),
@@ -134,7 +120,7 @@ RANDOM_OPTIONS = {**ENVIRONMENT, "learner": PROBLEM["learner"]}
 del RANDOM_OPTIONS["initial_ratio"]  # Gymnasium cannot stack different numbers of initial labels; see test_vector_env
 
 
-@settings(max_examples=20)
+@settings(max_examples=repetitions(20, 200))
 @given(
     mode=st.sampled_from(MODES),
     options=some(RANDOM_OPTIONS),
@@ -143,20 +129,6 @@ del RANDOM_OPTIONS["initial_ratio"]  # Gymnasium cannot stack different numbers 
 )
 def test_random_worlds(mode, options, seed, padding):
     assert_equal_vectors(RANDOM, mode, 3, seed, 7, padding=padding, largest=20, **compatible(options))
-
-
-@pytest.fixture(scope="module")
-def data_of():
-    """Return the data of a world; they are collected once."""
-    known = {}
-
-    def get(env_id):
-        if env_id not in known:
-            options = {"dataset_size": 400, "cache": False, "learner": "uds", **PLAYED[env_id]}
-            known[env_id] = selectenv.make_problem(env_id.split("-")[1], **options).dataset
-        return known[env_id]
-
-    return get
 
 
 OPTIONS_BY_MODE = {
@@ -168,16 +140,16 @@ OPTIONS_BY_MODE = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("env_id", PLAYED)
-def test_worlds_that_are_played(env_id, mode, data_of):
+def test_worlds_that_are_played(env_id, mode):
     options = {"learner": "uds", "budget": 3, "labels_per_refit": 2, "rollouts": 2, **OPTIONS_BY_MODE[mode]}
-    assert_equal_vectors(env_id, mode, 2, 0, 5, dataset=data_of(env_id), **options)
+    assert_equal_vectors(env_id, mode, 2, 0, 5, dataset=played_data(env_id), **options)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_networks(mode, data_of):
+def test_networks(mode):
     options = {"learner": "iql", "updates": 2, "budget": 3, "labels_per_refit": 2, "rollouts": 2}
     env_id = selectenv.env_id("Breakout")
-    assert_equal_vectors(env_id, mode, 2, 0, 5, dataset=data_of(env_id), **options)
+    assert_equal_vectors(env_id, mode, 2, 0, 5, dataset=played_data(env_id), **options)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -210,19 +182,3 @@ def test_episodes_that_end_at_different_steps(mode):
     """With as many environments, some steps reset none of them, some, or all."""
     options = {"budget": (0.1, 0.5), "initial_ratio": 0.05, "reward_mode": "marginal", "dataset_size": 1_000}
     assert_equal_vectors("RewardSelection-Tree-v0", mode, 12, 5, 30, **options)
-
-
-@pytest.mark.parametrize("env_id", [*SMALL, *PLAYED])
-def test_the_checker(env_id, data_of):
-    options = SMALL.get(env_id) or {"dataset": data_of(env_id), "rollouts": 2, "learner": "uds"}
-    check_vector_env(lambda count, mode: make_native(env_id, count, mode, budget=3, **options))
-
-
-def test_the_checker_accepts_vectors_of_gymnasium():
-    """What it demands is Gymnasium's contract, not ours."""
-
-    class Sync(gym.vector.VectorWrapper):
-        def action_masks(self):
-            return np.stack(self.env.call("action_masks"))
-
-    check_vector_env(lambda count, mode: Sync(make_sync("RewardSelection-Graph-v0", count, mode, budget=3)))

@@ -70,7 +70,7 @@ class CellLearner:
         if self.rule == "adapted":
             return self._fit_known(dataset, cells, rewards, known)
         impute = imputed_reward(self.inner.impute, dataset, rewards, labels)
-        found = self.inner.fit(cells, np.where(known, rewards, impute))
+        found = replace(self.inner, impute=impute).fit(cells, np.where(known, rewards, impute))
         return CellFit(found.table, found.q, found.values, dataset)
 
     def _fit_known(

@@ -152,6 +152,8 @@ def test_wrappers_are_refused_by_name(tmp_path):
         VecSelection(gym.make("CartPole-v1"))
     with pytest.raises(OptionError, match="SAME_STEP"):
         VecSelection(gym.make_vec(GRAPH, 2, **SMALL))
+    with pytest.raises(OptionError, match="n_envs=3 contradicts the vector environment, which has 2"):
+        VecSelection(gym.make_vec(GRAPH, 2, autoreset_mode=AutoresetMode.SAME_STEP, **SMALL), 3)
     with pytest.raises(OptionError, match="options can only be combined with the id"):
         VecSelection(plain, 2, budget=3)
 

@@ -1,6 +1,7 @@
 """The benchmarks run, and the reference they compare with is right."""
 
 import math
+import subprocess
 import sys
 
 import numpy as np
@@ -119,7 +120,19 @@ def test_the_reference_agrees_with_the_exact_learner():
     assert sampled == pytest.approx(problem.performance(labels), abs=0.1)
 
 
-def test_peak_memory(monkeypatch):
+def test_peak_memory(monkeypatch, tmp_path):
+    assert timing.peak_memory() > 10
+    monkeypatch.setattr(timing, "PROCESS_STATUS", tmp_path / "missing")  # as outside of Linux
     assert timing.peak_memory() > 10
     monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
     assert math.isnan(timing.peak_memory())
+
+
+@pytest.mark.skipif(
+    not timing.PROCESS_STATUS.exists(), reason="only Linux tells the memory of a process from its parent's"
+)
+def test_peak_memory_is_not_that_of_the_parent_process():
+    held = np.ones(200 * 2**17)  # 200 MiB
+    program = "from experiments.benchmarks.timing import peak_memory; print(peak_memory())"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert float(child.stdout) < held.nbytes / 2**20 < timing.peak_memory()
