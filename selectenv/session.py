@@ -1,27 +1,26 @@
 """LabellingSession: the selection problem with rewards that a person supplies (ask and tell)."""
 
 import os
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 
 from selectenv.checks import check_flag, check_instance, check_int, check_path, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import ClosedError, DatasetError, QueryError
+from selectenv.errors import DatasetError, QueryError
 from selectenv.evaluation.value_bounds import ValueBounds
 from selectenv.labelling.answer_log import AnswerLog
 from selectenv.labelling.answers import as_text, rewards_of
 from selectenv.labelling.bounds_curve import BoundsCurve
+from selectenv.labelling.exclusive_use import ExclusiveUse, one_at_a_time
 from selectenv.labelling.label_store import LabelStore
 from selectenv.labelling.lease_owners import new_owner
 from selectenv.labelling.next_queries import ChoiceState, NextQueries
-from selectenv.labelling.queries import Query, make_query, state_id
+from selectenv.labelling.queries import Query, actions_taken, make_query, state_id
 from selectenv.labelling.reward_range import RewardRange, checked_ends
 from selectenv.labelling.session_files import dataset_of, make_or_resume
 from selectenv.labelling.session_reports import CurvePoint, GivenAnswer, HandedOut, Label, SessionStatus
@@ -32,23 +31,6 @@ from selectenv.labelling.told_problem import ToldProblem
 from selectenv.typing import FloatArray
 
 LEASE_SECONDS = 600.0
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _one_at_a_time(
-    method: "Callable[Concatenate[LabellingSession, P], R]",
-) -> "Callable[Concatenate[LabellingSession, P], R]":
-    """Run a method under the lock of the session; raise `ClosedError` if the session is closed."""
-
-    @wraps(method)
-    def call(session: "LabellingSession", /, *arguments: P.args, **options: P.kwargs) -> R:
-        with session._lock:
-            if session._closed:
-                raise ClosedError("the session is closed: open it again with LabellingSession.open(path)")
-            return method(session, *arguments, **options)
-
-    return call
 
 
 class LabellingSession:
@@ -117,9 +99,14 @@ class LabellingSession:
         learner = settings.find_learner(dataset, settings.options["learner"], "this")
         chooser = NextQueries(ToldProblem(dataset, learner), agent, settings)
         ends = None if reward_range is None else checked_ends(dataset, reward_range)
-        self._begin(make_or_resume(None if path is None else check_path("path", path), settings, dataset), chooser)
-        if ends is not None:
-            self.set_reward_range(*ends)
+        store = make_or_resume(None if path is None else check_path("path", path), settings, dataset)
+        try:
+            self._begin(store, chooser)
+            if ends is not None:
+                self.set_reward_range(*ends)
+        except BaseException:
+            store.close()
+            raise
 
     @classmethod
     def open(
@@ -158,8 +145,7 @@ class LabellingSession:
     def _begin(self, store: LabelStore, chooser: NextQueries) -> None:
         self.settings, self.strategy, self.problem = chooser.settings, chooser.strategy, chooser.problem
         self.dataset = chooser.problem.dataset
-        self._store, self._owner, self._chooser = store, new_owner(), chooser
-        self._lock, self._closed = threading.RLock(), False
+        self._store, self._owner, self._chooser, self._use = store, new_owner(), chooser, ExclusiveUse()
         self._log, self._curve = AnswerLog(store, self.settings.answers_per_query), BoundsCurve(self.problem)
         self._range = RewardRange(self.dataset, store)
         store.release_ended()
@@ -177,11 +163,11 @@ class LabellingSession:
 
     def close(self) -> None:
         """Close the file; queries that this session handed out and that were not answered can be asked again."""
-        with self._lock:
-            if not self._closed:
+        if self._use.end():
+            try:
                 self._store.release_of(self._owner)
+            finally:
                 self._store.close()
-                self._closed = True
 
     def __enter__(self) -> "LabellingSession":
         return self
@@ -192,7 +178,7 @@ class LabellingSession:
     def __repr__(self) -> str:
         """Return one line: the file, the strategy and the progress."""
         where = "in memory" if self.path is None else os.fspath(self.path)
-        labels = "closed" if self._closed else f"{len(self._log.labels)} of {self.budget} labels"
+        labels = "closed" if self._use.closed else f"{len(self._log.labels)} of {self.budget} labels"
         return f"<LabellingSession {where}: {self.strategy.name}, {labels}>"
 
     @overload
@@ -228,16 +214,16 @@ class LabellingSession:
         queries = self._hand_out(wanted, check_annotator(annotator), seconds, owner)
         return queries if k is not None else next(iter(queries), None)
 
-    @_one_at_a_time
+    @one_at_a_time
     def _hand_out(self, wanted: int, annotator: str, seconds: float, owner: str) -> list[Query]:
         while True:
             with self._store.writing():
-                found = self._available(annotator, wanted)
-                if len(found) == wanted or len(self._store.queries()) >= self.budget:
-                    until = time.time() + seconds
-                    for number, _ in found:
-                        self._store.lease(number, annotator, until, owner)
-                    return [make_query(self.dataset, state, number, annotator, until) for number, state in found]
+                found, until = self._available(annotator, wanted), time.time() + seconds
+                enough = len(found) == wanted or len(self._store.queries()) >= self.budget
+                for number, _ in found if enough else ():
+                    self._store.lease(number, annotator, until, owner)
+            if enough:
+                return [make_query(self.dataset, state, number, annotator, until) for number, state in found]
             self._choose(wanted - len(found))
 
     def _available(self, annotator: str, wanted: int) -> list[tuple[int, int]]:
@@ -284,22 +270,22 @@ class LabellingSession:
         given = check_instance("answers", answers, Mapping)  # type: ignore[type-abstract]
         self._tell(given.items(), check_annotator(annotator))
 
-    @_one_at_a_time
+    @one_at_a_time
     def _tell(self, answers: Iterable[tuple[Any, Any]], who: str) -> None:
         needed = self.settings.answers_per_query
         with self._store.writing():
             for id, answer in answers:
                 state, number = self._query(id)
-                rewards = rewards_of(make_query(self.dataset, state, number), answer)
+                rewards = rewards_of(id, actions_taken(self.dataset, state), answer)
                 present = self._store.annotators_of(number)
                 if who in present or len(present) >= needed:
                     by = f" by {', '.join(map(repr, present))}" if any(present) else ""
                     raise QueryError(
                         f"the state {shown(id)} has been answered already{by}: retract the answer first to change it"
                     )
-                self._store.add_answer(number, who, as_text(answer), rewards.tolist())
+                self._store.add_answer(number, who, as_text(answer), rewards.tolist(), last=len(present) + 1 == needed)
 
-    @_one_at_a_time
+    @one_at_a_time
     def skip(self, id: Any, *, annotator: str = "") -> None:
         """Postpone a query: this costs no budget, and the query comes back after all others.
 
@@ -314,12 +300,12 @@ class LabellingSession:
                 raise QueryError(f"the state {shown(id)} has been answered already")
             self._store.skip(number, who)
 
-    @_one_at_a_time
+    @one_at_a_time
     def release(self, id: Any, *, annotator: str = "") -> None:
         """Give back a query that was handed out to ``annotator``: it is the next one to be asked."""
         self._store.release(self._query(id)[1], check_annotator(annotator))
 
-    @_one_at_a_time
+    @one_at_a_time
     def hand_out(self, id: Any, *, annotator: str = "") -> Query:
         """Hand out a query that was asked before: to renew its lease, or after its answer was withdrawn.
 
@@ -335,7 +321,7 @@ class LabellingSession:
             self._store.lease(number, who, until, self._owner)
         return make_query(self.dataset, state, number, who, until)
 
-    @_one_at_a_time
+    @one_at_a_time
     def undo(self, *, annotator: str = "") -> Any:
         """Withdraw the last answer of an annotator; return the id of its state, or None if there is no answer."""
         who = check_annotator(annotator)
@@ -346,7 +332,7 @@ class LabellingSession:
                 self._store.withdraw(mine[-1].number)
             return self._id_of(mine[-1].query) if mine else None
 
-    @_one_at_a_time
+    @one_at_a_time
     def retract(self, id: Any, *, annotator: str | None = None) -> None:
         """Withdraw the answers about a state, or only that of one annotator; the state is asked about again.
 
@@ -364,7 +350,7 @@ class LabellingSession:
             for answer in found:
                 self._store.withdraw(answer.number)
 
-    @_one_at_a_time
+    @one_at_a_time
     def query(self, id: Any) -> Query:
         """Return the query about a state that was asked about.
 
@@ -374,7 +360,12 @@ class LabellingSession:
         """
         return make_query(self.dataset, *self._query(id))
 
-    @_one_at_a_time
+    @one_at_a_time
+    def asked(self) -> list[Any]:
+        """Return the ids of the states that were asked about, answered or not, in the order of choice."""
+        return self.dataset.ids[self._store.queries()].tolist()
+
+    @one_at_a_time
     def status(self) -> SessionStatus:
         """Return the progress of the session."""
         self._catch_up()
@@ -388,14 +379,18 @@ class LabellingSession:
             annotators=dict(Counter(answer.annotator for answer in self._log.valid())),
         )
 
-    @_one_at_a_time
+    @one_at_a_time
     def handed_out(self) -> list[HandedOut]:
         """Return the queries that somebody is working on, in the order of choice."""
-        self._catch_up()
-        leases = [lease for lease in self._store.leases() if lease.query not in self._log.labels]
-        return [HandedOut(self._id_of(lease.query), lease.annotator, lease.until) for lease in leases]
+        leases = self._store.leases()
+        self._catch_up()  # now, so that the log has the query of every lease
+        return [
+            HandedOut(self._id_of(lease.query), lease.annotator, lease.until)
+            for lease in leases
+            if lease.query not in self._log.labels
+        ]
 
-    @_one_at_a_time
+    @one_at_a_time
     def answers(self) -> list[GivenAnswer]:
         """Return all answers that were not withdrawn, in the order in which they were told."""
         self._catch_up()
@@ -404,30 +399,32 @@ class LabellingSession:
             for answer in self._log.valid()
         ]
 
-    @_one_at_a_time
+    @one_at_a_time
     def labels(self) -> list[Label]:
         """Return the states that have all their answers, in the order in which they were completed."""
         self._catch_up()
         return [
-            Label.of(make_query(self.dataset, self._log.states[query - 1], query), *self._log.told(query))
+            Label.of(
+                self._id_of(query), actions_taken(self.dataset, self._log.states[query - 1]), *self._log.told(query)
+            )
             for query in self._log.labels
         ]
 
     @property
-    @_one_at_a_time
+    @one_at_a_time
     def rewards(self) -> FloatArray:
         """[size] the rewards that have been told, NaN elsewhere: what the learner sees."""
         self._catch_up()
         return self.problem.rewards.copy()
 
-    @_one_at_a_time
+    @one_at_a_time
     def policy(self) -> StatePolicy:
         """Return the policy that the learner finds with the labels so far."""
         self._catch_up()
         told = self.problem.revealable
         return StatePolicy.of(self.dataset, self.problem.learn(told), told)
 
-    @_one_at_a_time
+    @one_at_a_time
     def bounds(self, low: Any = None, high: Any = None) -> ValueBounds:
         """Return bounds on the value of the policy so far, and an upper bound on the value of any policy.
 
@@ -449,7 +446,7 @@ class LabellingSession:
             self._range.use(ends)
         return found
 
-    @_one_at_a_time
+    @one_at_a_time
     def curve(self, low: Any = None, high: Any = None) -> list[CurvePoint]:
         """Return the bounds before the first label and after every label, in the order of the answers; see `bounds`."""
         self._catch_up()
@@ -461,13 +458,13 @@ class LabellingSession:
         return self.bounds(low, high).regret <= check_real("regret", regret, "[0, inf)")
 
     @property
-    @_one_at_a_time
+    @one_at_a_time
     def reward_range(self) -> tuple[list[float], list[float]] | None:
         """The range that `bounds` uses by default: the lower and the upper ends, one or n of each; None without one."""
         ends = self._range.ends
         return None if ends is None else (ends[0].tolist(), ends[1].tolist())
 
-    @_one_at_a_time
+    @one_at_a_time
     def set_reward_range(self, low: Any, high: Any) -> None:
         """Store the range of unknown rewards in the file, for all who use it; see `bounds` for the arguments.
 

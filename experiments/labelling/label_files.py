@@ -9,11 +9,13 @@ from experiments.errors import LabelsFileError
 from experiments.labelling.typed_numbers import typed_number
 from selectenv import LabellingSession
 from selectenv.errors import AnswerError, UnknownStateError
-from selectenv.labelling.queries import Query, make_query
+from selectenv.labelling.queries import ActionSummary, actions_taken, transitions_of
 
 REQUIRED = ("state", "reward")
 DELIMITERS = (",", ";", "\t")
 """Characters that separate the fields of a row; spreadsheets of many countries write semicolons."""
+LONGEST_ID = 20
+"""Digits of the largest id that is a number."""
 Key = tuple[str, str]
 """Action and next state of a row; either may be empty."""
 
@@ -45,7 +47,7 @@ def read_labels(session: LabellingSession, path: Path) -> dict[Any, Any]:
             reward, state = Reward(typed_number(text), number), known_id(session, row["state"])
         except (AnswerError, UnknownStateError) as error:
             raise _refusal(path, number, str(error)) from None
-        key = row.get("action", "").strip(), row.get("next_state", "").strip()
+        key = _key(row.get("action", ""), row.get("next_state", ""))
         earlier = given.setdefault(state, {}).setdefault(key, reward)
         if earlier.value != reward.value:
             raise _refusal(path, number, f"row {earlier.row} has another reward for the same entry")
@@ -84,15 +86,16 @@ def known_id(session: LabellingSession, text: str) -> Any:
     Raises:
         UnknownStateError: the session has no such state.
     """
-    whole = session.dataset.ids.dtype.kind in "iu" and text.strip().removeprefix("-").isdecimal()
+    digits = text.strip().removeprefix("-")
+    whole = session.dataset.ids.dtype.kind in "iu" and digits.isdecimal() and len(digits) <= LONGEST_ID
     known: Any = int(text) if whole else text
     session.dataset.numbers([known])
     return known
 
 
-def query_about(session: LabellingSession, state: Any) -> Query:
-    """Return the query about a state, whether it was asked about or not."""
-    return make_query(session.dataset, int(session.dataset.numbers([state])[0]), 0)
+def actions_of(session: LabellingSession, state: Any) -> tuple[ActionSummary, ...]:
+    """Return the actions that the data took in a state, whether it was asked about or not."""
+    return actions_taken(session.dataset, int(session.dataset.numbers([state])[0]))
 
 
 def _answer(session: LabellingSession, state: Any, rewards: dict[Key, Reward], path: Path) -> Any:
@@ -100,13 +103,13 @@ def _answer(session: LabellingSession, state: Any, rewards: dict[Key, Reward], p
     if list(rewards) == [("", "")]:
         return rewards["", ""].value
     answer, used = [], set()
-    for transition in query_about(session, state).transitions:
-        following = "" if transition.next_id is None else str(transition.next_id)
-        keys = [(str(transition.action), following), (str(transition.action), "")]
+    for transition in transitions_of(actions_of(session, state)):
+        following = "" if transition.next_id is None else transition.next_id
+        keys = [_key(transition.action, following), _key(transition.action, "")]
         key = next((key for key in keys if key in rewards), None)
         if key is None:
             row = next(iter(rewards.values())).row
-            missing = f"{transition.action!r}{_leading_to(following)}"
+            missing = f"{transition.action!r}{_leading_to(keys[0][1])}"
             raise _refusal(path, row, f"the state {state!r} has this reward, but none for the action {missing}")
         used.add(key)
         answer.append(rewards[key].value)
@@ -115,6 +118,11 @@ def _answer(session: LabellingSession, state: Any, rewards: dict[Key, Reward], p
             reason = f"the data never show the action {action!r}{_leading_to(following)} in the state {state!r}"
             raise _refusal(path, reward.row, reason if action else f"the state {state!r} also has rewards per action")
     return answer
+
+
+def _key(action: Any, following: Any) -> Key:
+    """Return an action and a next state as text; spaces around a field do not matter."""
+    return str(action).strip(), str(following).strip()
 
 
 def _leading_to(following: str) -> str:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.errors import LabelsFileError
-from experiments.labelling.label_files import known_id, query_about, read_labels
+from experiments.labelling.label_files import actions_of, known_id, read_labels
 from experiments.labelling.label_studio import ANNOTATOR, is_label_studio, read_annotations
 from selectenv import LabellingSession
-from selectenv.errors import QueryError, UnknownStateError
+from selectenv.errors import UnknownStateError
 from selectenv.labelling.answers import rewards_of
 
 
@@ -54,7 +54,7 @@ def _import_csv(session: LabellingSession, path: Path, annotator: str) -> Import
     differing = sum(_differ(session, state, answers[state], told_before[state]) for state in before)
 
     def tell_those_asked() -> int:
-        waiting = {state: one for state, one in answers.items() if state not in known and _is_asked(session, state)}
+        waiting = {state: answers[state] for state in session.asked() if state in answers and state not in known}
         session.tell_many(waiting, annotator=annotator)
         known.update(waiting)
         return len(waiting)
@@ -72,26 +72,21 @@ def _import_csv(session: LabellingSession, path: Path, annotator: str) -> Import
 
 def _differ(session: LabellingSession, state: Any, one: Any, other: Any) -> bool:
     """Return whether two answers about a state give different rewards to its transitions."""
-    query = query_about(session, state)
-    return not np.array_equal(rewards_of(query, one), rewards_of(query, other))
-
-
-def _is_asked(session: LabellingSession, state: Any) -> bool:
-    try:
-        session.query(state)
-    except QueryError:
-        return False
-    return True
+    actions = actions_of(session, state)
+    return not np.array_equal(rewards_of(state, actions, one), rewards_of(state, actions, other))
 
 
 def _import_annotations(session: LabellingSession, path: Path) -> ImportResult:
     """Tell the annotations of tasks, all those of an annotator or none."""
-    found = []
+    found, asked = [], set(session.asked())
     for one in read_annotations(path):
         try:
-            found.append((session.query(known_id(session, one.state)).id, one.annotator, one.reward))
-        except (UnknownStateError, QueryError) as error:
+            state = known_id(session, one.state)
+        except UnknownStateError as error:
             raise LabelsFileError(f"{one.where} belongs to another session: {error}") from None
+        if state not in asked:
+            raise LabelsFileError(f"{one.where} belongs to another session: this one has not asked about {state!r}")
+        found.append((state, one.annotator, one.reward))
     needed, given = session.settings.answers_per_query, session.answers()
     present, counts = {(one.id, one.annotator): one.answer for one in given}, Counter(one.id for one in given)
     differing = sum(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, fields
 from typing import Any
 
-from selectenv.labelling.queries import Query
+from experiments.labelling.label_files import actions_of
+from selectenv.labelling.queries import Query, transitions_of
 from selectenv.labelling.session_reports import CurvePoint
 from selectenv.labelling.state_policy import COLUMNS
 from selectenv.session import LabellingSession
@@ -20,7 +21,7 @@ def labels_csv(session: LabellingSession) -> str:
     rows = (
         (order, label.id, transition.action, transition.next_id, transition.count, reward, label.spread)
         for order, label in enumerate(session.labels(), 1)
-        for transition, reward in zip(session.query(label.id).transitions, label.transitions, strict=True)
+        for transition, reward in zip(transitions_of(actions_of(session, label.id)), label.transitions, strict=True)
     )
     return _csv(("label", *QUESTION_COLUMNS, "reward", "spread"), rows)
 

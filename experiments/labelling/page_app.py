@@ -387,7 +387,7 @@ def _answer(shown: Question, visit: Visit) -> Any:
 def _values(shown: Question, before: str) -> dict[str, str]:
     """Return the content of the form after the answer ``before``, as JSON, was withdrawn."""
     try:
-        rewards = rewards_of(shown.query, json.loads(before))
+        rewards = rewards_of(shown.query.id, shown.query.actions, json.loads(before))
     except (ValueError, RecursionError):
         return {}
     fields = {f"transition-{i}": field_text(reward) for i, reward in enumerate(rewards)}

@@ -279,15 +279,14 @@ class LabelStore:
             self._run("UPDATE queries SET skipped = (SELECT MAX(skipped) + 1 FROM queries) WHERE number = ?", query)
             self.release(query, annotator)
 
-    def add_answer(self, query: int, annotator: str, given: str, rewards: list[float]) -> int:
-        """Add an answer and end the lease of its query; return the number of the answer."""
+    def add_answer(self, query: int, annotator: str, given: str, rewards: list[float], *, last: bool) -> None:
+        """Add an answer and end the lease of its annotator; if it is the ``last`` one of its query, end all leases."""
         with self.writing():
-            ((last,),) = self._all("SELECT COALESCE(MAX(number), 0) FROM answers")
-            values = (last + 1, query, annotator, given, json.dumps(rewards), time.time())
+            ((number,),) = self._all("SELECT COALESCE(MAX(number), 0) + 1 FROM answers")
+            values = (number, query, annotator, given, json.dumps(rewards), time.time())
             self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", *values, _digest(*values))
-            self.release(query, annotator)
+            self._run("DELETE FROM leases WHERE query = ? AND (annotator = ? OR ?)", query, annotator, last)
             self._run("UPDATE queries SET skipped = 0 WHERE number = ?", query)
-        return int(last) + 1
 
     def withdraw(self, number: int) -> None:
         """Withdraw an answer; it stays in the file."""

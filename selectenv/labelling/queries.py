@@ -1,6 +1,6 @@
 """Queries: what a person needs to see of a state to judge it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,7 +93,12 @@ class Query:
     @property
     def transitions(self) -> tuple[TransitionSummary, ...]:
         """The distinct transitions out of the state: the order of an answer that is a list."""
-        return tuple(transition for action in self.actions for transition in action.transitions)
+        return transitions_of(self.actions)
+
+
+def transitions_of(actions: Iterable[ActionSummary]) -> tuple[TransitionSummary, ...]:
+    """Return the distinct transitions of actions, in the order of an answer that is a list."""
+    return tuple(transition for action in actions for transition in action.transitions)
 
 
 def action_names(dataset: OfflineDataset) -> list[Action]:
@@ -113,6 +118,23 @@ def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str 
         until: when the lease ends.
     """
     names, transitions = action_names(dataset), dataset.transitions_of(np.array([number]))
+    return Query(
+        id=state_id(dataset, number),
+        number=order,
+        visits=len(transitions),
+        actions=actions_taken(dataset, number),
+        episodes=tuple(_excerpt(dataset, names, t) for t in _examples(dataset, transitions)),
+        columns=_columns(dataset, number),
+        observation=None if dataset.observations is None else dataset.observations[number],
+        group=summarise_group(dataset, transitions),
+        annotator=annotator,
+        leased_until=until,
+    )
+
+
+def actions_taken(dataset: OfflineDataset, number: int) -> tuple[ActionSummary, ...]:
+    """Return the actions that the data took in a state, and where they led."""
+    names, transitions = action_names(dataset), dataset.transitions_of(np.array([number]))
     unique = dataset.unique_transitions
     first, last = np.searchsorted(unique.state, [number, number + 1])
     ended = np.bincount(unique.index[transitions] - first, dataset.terminated[transitions], int(last - first))
@@ -129,18 +151,7 @@ def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str 
     for action in dict.fromkeys(summary.action for summary in summaries):
         mine = tuple(summary for summary in summaries if summary.action == action)
         actions.append(ActionSummary(action, sum(summary.count for summary in mine), mine))
-    return Query(
-        id=state_id(dataset, number),
-        number=order,
-        visits=len(transitions),
-        actions=tuple(actions),
-        episodes=tuple(_excerpt(dataset, names, t) for t in _examples(dataset, transitions)),
-        columns=_columns(dataset, number),
-        observation=None if dataset.observations is None else dataset.observations[number],
-        group=summarise_group(dataset, transitions),
-        annotator=annotator,
-        leased_until=until,
-    )
+    return tuple(actions)
 
 
 def _columns(dataset: OfflineDataset, number: int) -> dict[str, Any]:

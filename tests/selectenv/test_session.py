@@ -1,6 +1,5 @@
-"""Sessions: asking, telling, skipping, undoing; leases and annotators; what a session reports."""
+"""Sessions: asking, telling, skipping, undoing; several annotators; what a session reports."""
 
-import threading
 from dataclasses import replace
 from itertools import pairwise
 
@@ -26,22 +25,6 @@ from selectenv.labelling.state_policy import StatePolicy
 from tests.selectenv.labelling.teller import Stranger, answer_with, town, truth
 
 LabellingSession = selectenv.LabellingSession
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Let a test move the time on."""
-
-    class Clock:
-        now = 1000.0
-
-        def time(self):
-            return self.now
-
-    made = Clock()
-    monkeypatch.setattr("selectenv.session.time", made)
-    monkeypatch.setattr("selectenv.labelling.label_store.time", made)
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -235,27 +218,6 @@ def test_undo_and_retract_ask_again():
     assert {label.id: label.rewards for label in session.labels()}[ids[0]] == {1: 5.0}
 
 
-def test_leases_end(clock):
-    session = LabellingSession(town(), "terminal", 3, lease=60)
-    first = session.ask(annotator="ann")
-    assert first.leased_until == clock.now + 60
-    assert [(h.id, h.annotator, h.until) for h in session.handed_out()] == [(first.id, "ann", 1060)]
-    second = session.ask(annotator="bob", lease=1000)
-    assert len({first.id, second.id}) == 2
-    third = session.ask()
-    assert session.ask() is None
-    assert session.ask(annotator="ann") is None
-    clock.now += 61
-    assert session.status().handed_out == 1
-    assert session.ask(annotator="carl").id == first.id
-    assert [query.id for query in session.ask(5)] == [third.id]
-    session.tell(first.id, 1, annotator="ann")  # late, but nobody was faster
-    with pytest.raises(QueryError, match="answered already by 'ann'"):
-        session.tell(first.id, 2, annotator="carl")
-    session.release(third.id)
-    assert session.ask().id == third.id
-
-
 def test_several_answers_per_query_are_averaged():
     session = LabellingSession(town(), "terminal", 2, answers_per_query=2)
     first = session.ask(annotator="ann")
@@ -392,6 +354,10 @@ def test_the_range_of_rewards_is_stored_on_request_only(tmp_path):
         session.tell(session.ask().id, 1)
         with pytest.raises(OptionError, match="known reward 1 is not in it"):
             session.set_reward_range(2, 3)
+    with pytest.raises(OptionError, match="known reward 1 is not in it") as refused:
+        LabellingSession(town(), "terminal", 2, path, reward_range=(2, 3))
+    assert list(tmp_path.iterdir()) == [path], "the file is closed, although the error still refers to the session"
+    assert refused.value.__traceback__ is not None
     with LabellingSession(town(), "terminal", 2, path) as session:
         assert session.reward_range == ([0.0, 0.0, 0.0], [3.0]), "it stays unless another one is given"
     with LabellingSession(town(), "terminal", 2, path, reward_range=(-5, 5)) as session:
@@ -415,49 +381,10 @@ def test_policies_are_saved_and_loaded(tmp_path):
         policy.save(tmp_path / "policy.txt")
 
 
-def test_threads_share_a_session():
-    data = selectenv.from_arrays(np.arange(60), np.zeros(60, int), np.arange(1, 61), np.arange(60) == 59)
-    session, told = LabellingSession(data, "visitation-on-policy", 40), []
-
-    def work():
-        while query := session.ask():
-            session.tell(query.id, 1)
-            told.append(query.id)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(told) == len(set(told)) == 40
-
-
-def test_a_query_is_handed_out_again_to_whom_it_belongs(clock):
-    session = LabellingSession(town(), "terminal", 2, lease=60)
-    query = session.ask(annotator="ada")
-    clock.now += 50
-    assert session.hand_out(query.id, annotator="ada").leased_until == clock.now + 60
-    clock.now += 50
-    with pytest.raises(QueryError, match="others are working on it"):
-        session.hand_out(query.id, annotator="bea")
-    assert [one.annotator for one in session.handed_out()] == ["ada"]
-    clock.now += 20
-    assert session.hand_out(query.id, annotator="bea").annotator == "bea"
-    session.skip(query.id, annotator="bea")
-    assert session.hand_out(query.id, annotator="ada").id == query.id
-    session.tell(query.id, 1, annotator="ada")
-    with pytest.raises(QueryError, match="answered already"):
-        session.hand_out(query.id, annotator="ada")
-    assert session.undo(annotator="ada") == query.id
-    assert session.hand_out(query.id, annotator="ada").annotator == "ada"
-
-
-def test_a_query_for_two_people_is_handed_out_again_to_two():
-    session = LabellingSession(town(), "terminal", 1, answers_per_query=2)
-    query = session.ask(annotator="ada")
-    assert session.hand_out(query.id, annotator="bea").id == query.id
-    with pytest.raises(QueryError, match="others are working on it"):
-        session.hand_out(query.id, annotator="cleo")
-    session.tell(query.id, 1, annotator="ada")
-    with pytest.raises(QueryError, match="answered already"):
-        session.hand_out(query.id, annotator="ada")
+def test_the_states_that_were_asked_about():
+    session = LabellingSession(town(), "guided", 3)
+    assert session.asked() == []
+    first = session.ask().id
+    session.tell(first, 1)
+    second = session.ask().id
+    assert session.asked() == [first, second]

@@ -196,6 +196,8 @@ def test_questions_and_labels_go_through_files(capsys, tmp_path):
     assert main(["label", "import", "labels.sqlite", "one.csv", "--annotator", "ann"]) == 0
     with selectenv.LabellingSession.open("labels.sqlite") as session:
         assert [given.annotator for given in session.answers()] == ["", "ann"]
+        assert session.undo() == first
+        assert session.ask().id == first, "what was exported and answered is not kept for the other tool"
 
 
 def test_label_studio(capsys, tmp_path):
