@@ -349,7 +349,11 @@ def create(path: Path, settings: dict[str, Any], dataset: bytes | None) -> bool:
             os.link(partial, path)
         except FileExistsError:
             return False
-        except OSError:  # a file system without hard links
+        except OSError:  # a file system without hard links: an empty file reserves the name
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return False
             os.replace(partial, path)
     except (OSError, sqlite3.Error) as error:
         raise SessionFileError(f"{str(path)!r} cannot be written: {error}") from None

@@ -36,12 +36,13 @@ def _make(path: Path, settings: SessionSettings, dataset: OfflineDataset) -> Non
     if not is_large(dataset):
         create(path, settings.stored(), pack(dataset))
         return
-    beside = path_beside(path)
+    beside = path_beside(path, settings.fingerprint)
     try:
         save(dataset, beside)
         create(path, settings.stored(), None)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        if not os.path.exists(path):  # otherwise another process has made a session, which may need the dataset
+            beside.unlink(missing_ok=True)
         raise
 
 

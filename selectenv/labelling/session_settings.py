@@ -2,13 +2,14 @@
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from selectenv.budget import cap_to_labelable, number_of_labels
 from selectenv.checks import check_instance, check_int, check_name, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import OptionError, SessionError, SessionFileError
+from selectenv.errors import OptionError, SessionError, SessionFileError, UnknownNameError
 from selectenv.labelling.strategy import Strategy, described, find_strategy
 from selectenv.learners.base import Learner
 from selectenv.learners.registry import LEARNERS, make_learner
@@ -60,6 +61,10 @@ class SessionSettings:
         labels = cap_to_labelable(number_of_labels(budget, n), int(dataset.labelable.sum()))
         if options.get("learner") is None:
             options = {**options, "learner": DEFAULT_LEARNER}
+        if options.get("warm_start"):
+            raise OptionError(
+                "a session learns from scratch after each answer, so that it can be resumed: leave out warm_start"
+            )
         if labels_per_refit is None:
             refits = LEARNERS.find(options["learner"]).fast_refits
             slow = refits is not None and options.get("scale") != "paper"
@@ -150,12 +155,13 @@ class SessionSettings:
             if described(found) != self.strategy:
                 raise SessionError(f"{name} is a session of the strategy {wanted!r} with the options {options}")
             return found
-        if options is None or is_reference(wanted) or wanted.endswith(SAVED):
-            raise SessionError(
-                f"{name} is a session of the strategy {wanted!r}, which no installed package registers: pass it again "
-                "(strategy=, or --strategy on the command line), since a file must not decide which code is run"
-            )
-        return find_strategy(wanted, **options)
+        if options is not None and not is_reference(wanted) and not wanted.endswith(SAVED):
+            with suppress(UnknownNameError):
+                return find_strategy(wanted, **options)
+        raise SessionError(
+            f"{name} is a session of the strategy {wanted!r}, which no installed package registers: pass it again "
+            "(strategy=, or --strategy on the command line), since a file must not decide which code is run"
+        )
 
     def find_learner(self, dataset: OfflineDataset, given: str | None, name: str) -> Learner:
         """Return the learner of the session in the file ``name``.

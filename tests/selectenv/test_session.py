@@ -291,6 +291,8 @@ def test_arguments_are_checked(tree):
         LabellingSession(town(), "uniform", 2, gama=0.9)
     with pytest.raises(OptionError, match="does not use scale"):
         LabellingSession(town(), "uniform", 2, scale="paper")
+    with pytest.raises(OptionError, match="leave out warm_start"):
+        LabellingSession(town(), "uniform", 2, learner="iql", warm_start=True)
     with pytest.raises(OptionError, match="no rewards"):
         LabellingSession(town(), "uniform", 2, impute="dataset-min")
     few = selectenv.make_problem("CliffWalk", dataset_size=30, cache=False).dataset

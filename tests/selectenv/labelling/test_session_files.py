@@ -12,9 +12,8 @@ from selectenv.errors import (
     ClosedError,
     SessionError,
     SessionFileError,
-    UnknownNameError,
 )
-from selectenv.labelling import label_store, stored_dataset
+from selectenv.labelling import label_store, session_files, stored_dataset
 from tests.damage import attempt, damaged_copies
 from tests.selectenv.labelling.teller import Stranger, answer_all, answer_with, town
 
@@ -78,7 +77,7 @@ def test_another_dataset_or_other_settings_are_refused_by_name(tmp_path, tree):
 def test_strategies_and_learners_that_are_not_registered_must_be_passed_again(tmp_path):
     path = tmp_path / "labels.sqlite"
     LabellingSession(town(), Stranger(), 2, path).close()
-    with pytest.raises(UnknownNameError, match="stranger"):
+    with pytest.raises(SessionError, match="strategy 'stranger', which no installed package registers: pass it again"):
         LabellingSession.open(path)
     LabellingSession.open(path, strategy=Stranger()).close()
     for number, name in enumerate(("tests.selectenv.labelling.teller:Stranger", "model.zip")):
@@ -110,8 +109,7 @@ def test_large_datasets_are_kept_beside_the_file(tmp_path, monkeypatch, tree):
     monkeypatch.setattr(stored_dataset, "EMBEDDED_BYTES", 1000)
     path, bare = tmp_path / "labels.sqlite", tree.dataset.without_rewards
     LabellingSession(bare, "guided", 5, path).close()
-    beside = tmp_path / "labels.sqlite.dataset.npz"
-    assert beside.exists()
+    (beside,) = tmp_path.glob("labels.sqlite.*.dataset.npz")
     with LabellingSession.open(path) as session:
         assert session.dataset.fingerprint == bare.fingerprint
     selectenv.datasets.save(town(), beside)
@@ -121,6 +119,46 @@ def test_large_datasets_are_kept_beside_the_file(tmp_path, monkeypatch, tree):
     with pytest.raises(SessionError, match="keeps its dataset in"):
         LabellingSession.open(path)
     LabellingSession.open(path, dataset=bare).close()
+
+
+def test_sessions_that_are_made_at_the_same_time_keep_their_data(tmp_path, monkeypatch, tree):
+    """Another process makes a session of other data, or of the same ones, just before this one does."""
+    monkeypatch.setattr(stored_dataset, "EMBEDDED_BYTES", 10)
+    path, bare = tmp_path / "labels.sqlite", tree.dataset.without_rewards
+    create = session_files.create
+
+    def create_second(*arguments):
+        monkeypatch.setattr(session_files, "create", create)
+        LabellingSession(town(), "guided", 2, path).close()
+        return create(*arguments)
+
+    def fail_second(*arguments):
+        create_second(*arguments)
+        raise SessionFileError("the disk is full")
+
+    monkeypatch.setattr(session_files, "create", create_second)
+    with pytest.raises(SessionError, match="is a session of another dataset"):
+        LabellingSession(bare, "guided", 5, path)
+    LabellingSession.open(path).close()
+    path.unlink()
+    monkeypatch.setattr(session_files, "create", fail_second)
+    with pytest.raises(SessionFileError, match="full"):
+        LabellingSession(town(), "guided", 2, path)
+    LabellingSession.open(path).close()
+
+
+def test_file_systems_without_hard_links(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError("hard links are not supported")
+
+    monkeypatch.setattr(label_store.os, "link", refuse)
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "guided", 2, path) as session:
+        answer_with(session, 1)
+    monkeypatch.setattr(session_files.os.path, "exists", lambda _: False)  # as it was when another process looked
+    with LabellingSession(town(), "guided", 2, path) as session:
+        assert len(session.answers()) == 2, "the session of the other process is not replaced"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 class Shy(Stranger):
