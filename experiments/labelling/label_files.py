@@ -16,8 +16,11 @@ DELIMITERS = (",", ";", "\t")
 """Characters that separate the fields of a row; spreadsheets of many countries write semicolons."""
 LONGEST_ID = 20
 """Digits of the largest id that is a number."""
-Key = tuple[str, str]
-"""Action and next state of a row; either may be empty."""
+Key = tuple[str, str, bool]
+"""Action and next state of a row, which may be empty, and whether the row is about the end of episodes."""
+
+WHOLE: Key = ("", "", False)
+"""The row of a whole state."""
 
 
 class Reward(NamedTuple):
@@ -31,9 +34,10 @@ class Reward(NamedTuple):
 def read_labels(session: LabellingSession, path: Path) -> dict[Any, Any]:
     """Return the answers of a CSV file by the id of their state.
 
-    The file has the columns ``state`` and ``reward``, and optionally ``action`` and ``next_state``. A row without an
-    action holds for the whole state, a row without a next state for all transitions of the action. Rows without a
-    reward and all other columns are ignored.
+    The file has the columns ``state`` and ``reward``, and optionally ``action``, ``next_state`` and ``ended``. A row
+    without an action holds for the whole state, a row without a next state for all transitions of the action. ``ended``
+    tells transitions into the same state apart, by whether they ended the episode. Rows without a reward and all other
+    columns are ignored.
 
     Raises:
         LabelsFileError: the file cannot be read, or a row cannot be used; the message names the row.
@@ -47,7 +51,7 @@ def read_labels(session: LabellingSession, path: Path) -> dict[Any, Any]:
             reward, state = Reward(typed_number(text), number), known_id(session, row["state"])
         except (AnswerError, UnknownStateError) as error:
             raise _refusal(path, number, str(error)) from None
-        key = _key(row.get("action", ""), row.get("next_state", ""))
+        key = _key(row.get("action", ""), row.get("next_state", ""), row.get("ended", "").strip() not in ("", "0"))
         earlier = given.setdefault(state, {}).setdefault(key, reward)
         if earlier.value != reward.value:
             raise _refusal(path, number, f"row {earlier.row} has another reward for the same entry")
@@ -100,12 +104,13 @@ def actions_of(session: LabellingSession, state: Any) -> tuple[ActionSummary, ..
 
 def _answer(session: LabellingSession, state: Any, rewards: dict[Key, Reward], path: Path) -> Any:
     """Return the answer about a state: one number, or one per distinct transition."""
-    if list(rewards) == [("", "")]:
-        return rewards["", ""].value
+    if list(rewards) == [WHOLE]:
+        return rewards[WHOLE].value
     answer, used = [], set()
     for transition in transitions_of(actions_of(session, state)):
-        following = "" if transition.next_id is None else transition.next_id
-        keys = [_key(transition.action, following), _key(transition.action, "")]
+        entered = transition.ending if transition.next_id is None else transition.next_id
+        following, ended = "" if entered is None else entered, transition.terminated > 0
+        keys = [_key(transition.action, *rest) for rest in ((following, ended), (following, False), ("", False))]
         key = next((key for key in keys if key in rewards), None)
         if key is None:
             row = next(iter(rewards.values())).row
@@ -113,16 +118,16 @@ def _answer(session: LabellingSession, state: Any, rewards: dict[Key, Reward], p
             raise _refusal(path, row, f"the state {state!r} has this reward, but none for the action {missing}")
         used.add(key)
         answer.append(rewards[key].value)
-    for (action, following), reward in rewards.items():
-        if (action, following) not in used:
+    for (action, following, ended), reward in rewards.items():
+        if (action, following, ended) not in used:
             reason = f"the data never show the action {action!r}{_leading_to(following)} in the state {state!r}"
             raise _refusal(path, reward.row, reason if action else f"the state {state!r} also has rewards per action")
     return answer
 
 
-def _key(action: Any, following: Any) -> Key:
+def _key(action: Any, following: Any, ended: bool) -> Key:
     """Return an action and a next state as text; spaces around a field do not matter."""
-    return str(action).strip(), str(following).strip()
+    return str(action).strip(), str(following).strip(), ended
 
 
 def _leading_to(following: str) -> str:

@@ -23,7 +23,7 @@ from experiments.labelling.group_histograms import short
 from experiments.labelling.label_tables import TABLES
 from experiments.labelling.page_guard import PageGuard
 from experiments.labelling.page_views import Question, choices_of, progress, question
-from experiments.labelling.query_texts import state_text
+from experiments.labelling.query_texts import end_text, state_text
 from experiments.labelling.state_images import state_png
 from experiments.labelling.typed_numbers import typed_number
 from selectenv.errors import AnswerError, OptionError, QueryError, SelectEnvError
@@ -94,6 +94,7 @@ class LabelPages:
         self._templates.filters["answer"] = answer_text
         self._templates.filters["state"] = self._shown
         self._templates.filters["short"] = short
+        self._templates.filters["end"] = end_text
 
     def _shown(self, id: Any) -> str:
         """Return a state in a list: its text or, where states are images, a small image."""

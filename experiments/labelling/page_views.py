@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.labelling.bounds_chart import BoundsChart, bounds_chart
 from experiments.labelling.group_histograms import ColumnView, column_views
-from experiments.labelling.query_texts import JOINED, entries_of, state_text
+from experiments.labelling.query_texts import JOINED, entries_of, outcome_text, state_text
 from experiments.labelling.world_drawing import Drawing, drawing_of
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError
@@ -165,10 +165,7 @@ def _words(dataset: OfflineDataset, query: Query, transition: TransitionSummary)
         return [
             (after, after != left) for left, after in zip(before, entries_of(dataset, transition.next_id), strict=True)
         ]
-    if transition.terminated == 0:
-        return [("not recorded", False)]
-    ended = "the episode ended" if transition.terminated == transition.count else "the episode ended, or not recorded"
-    return [(ended, True)]
+    return [(outcome_text(transition), transition.terminated > 0 or transition.ending is not None)]
 
 
 def range_of(session: LabellingSession) -> tuple[float, float] | None:
