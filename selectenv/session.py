@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-
 from selectenv.checks import check_flag, check_instance, check_int, check_path, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import DatasetError, QueryError
@@ -19,8 +17,9 @@ from selectenv.labelling.bounds_curve import BoundsCurve
 from selectenv.labelling.exclusive_use import ExclusiveUse, one_at_a_time
 from selectenv.labelling.label_store import LabelStore
 from selectenv.labelling.lease_owners import new_owner
-from selectenv.labelling.next_queries import ChoiceState, NextQueries
+from selectenv.labelling.next_queries import NextQueries
 from selectenv.labelling.queries import Query, actions_taken, make_query, state_id
+from selectenv.labelling.query_queue import QueryQueue
 from selectenv.labelling.reward_range import RewardRange, checked_ends
 from selectenv.labelling.session_files import dataset_of, make_or_resume
 from selectenv.labelling.session_reports import CurvePoint, GivenAnswer, HandedOut, Label, SessionStatus
@@ -146,6 +145,7 @@ class LabellingSession:
         self.settings, self.strategy, self.problem = chooser.settings, chooser.strategy, chooser.problem
         self.dataset = chooser.problem.dataset
         self._store, self._owner, self._chooser, self._use = store, new_owner(), chooser, ExclusiveUse()
+        self._queue = QueryQueue(store, chooser)
         self._log, self._curve = AnswerLog(store, self.settings.answers_per_query), BoundsCurve(self.problem)
         self._range = RewardRange(self.dataset, store)
         store.release_ended()
@@ -195,8 +195,8 @@ class LabellingSession:
         """Hand out the next query, or the next ``k`` different ones.
 
         A query that was handed out is not handed out again before its lease ends or the session that handed it out is
-        closed. Queries that were skipped come last. A strategy that uses answers does not know those that are still
-        missing: ask for one query at a time for the best choice.
+        closed. Queries that were skipped come back once all states were asked about. A strategy that uses answers does
+        not know those that are still missing: ask for one query at a time for the best choice.
 
         Args:
             k: number of queries; by default, a single query is returned instead of a list.
@@ -217,32 +217,16 @@ class LabellingSession:
     @one_at_a_time
     def _hand_out(self, wanted: int, annotator: str, seconds: float, owner: str) -> list[Query]:
         while True:
+            self._catch_up()
+            if len(self._log.labels) >= self.budget:
+                return []
             with self._store.writing():
-                found, until = self._available(annotator, wanted), time.time() + seconds
-                enough = len(found) == wanted or len(self._store.queries()) >= self.budget
+                (found, enough), until = self._queue.available(annotator, wanted), time.time() + seconds
                 for number, _ in found if enough else ():
                     self._store.lease(number, annotator, until, owner)
             if enough:
-                return [make_query(self.dataset, state, number, annotator, until) for number, state in found]
-            self._choose(wanted - len(found))
-
-    def _available(self, annotator: str, wanted: int) -> list[tuple[int, int]]:
-        """Return up to ``wanted`` queries that can be handed out; skipped ones only once all others are chosen."""
-        answers = self.settings.answers_per_query
-        found = self._store.available(annotator, answers, wanted, skipped=False)
-        if len(found) < wanted and len(self._store.queries()) >= self.budget:
-            found += self._store.available(annotator, answers, wanted - len(found), skipped=True)
-        return found
-
-    def _choose(self, wanted: int) -> None:
-        """Let the strategy choose at least ``wanted`` more queries, unless another process does so at the same time."""
-        self._catch_up()
-        number, left = self._store.last_choice()
-        chosen = np.array(self._store.queries(), np.int64)
-        if len(chosen) >= self.budget:
-            return
-        states, after = self._chooser.choose(chosen, wanted, ChoiceState(**left))
-        self._store.add_choice(number + 1, states.tolist(), after.as_text())
+                return self._made(found, annotator, until)
+            self._queue.choose(wanted - len(found))
 
     def tell(self, id: Any, answer: Any, *, annotator: str = "") -> None:
         """Answer a query.
@@ -274,6 +258,8 @@ class LabellingSession:
     def _tell(self, answers: Iterable[tuple[Any, Any]], who: str) -> None:
         needed = self.settings.answers_per_query
         with self._store.writing():
+            self._catch_up()
+            labels = len(self._log.labels)
             for id, answer in answers:
                 state, number = self._query(id)
                 rewards = rewards_of(id, actions_taken(self.dataset, state), answer)
@@ -283,11 +269,19 @@ class LabellingSession:
                     raise QueryError(
                         f"the state {shown(id)} has been answered already{by}: retract the answer first to change it"
                     )
-                self._store.add_answer(number, who, as_text(answer), rewards.tolist(), last=len(present) + 1 == needed)
+                last = len(present) + 1 == needed
+                labels += last
+                if labels > self.budget:  # only if a skipped query was answered, in whose place another one was asked
+                    raise QueryError(
+                        f"the budget of {self.budget} labels is spent, so {shown(id)} is not needed any more"
+                    )
+                self._store.add_answer(number, who, as_text(answer), rewards.tolist(), last=last)
 
     @one_at_a_time
     def skip(self, id: Any, *, annotator: str = "") -> None:
-        """Postpone a query: this costs no budget, and the query comes back after all others.
+        """Postpone a query: this costs no budget, and another state is asked about in its place.
+
+        The query comes back once there is no state left that was not asked about.
 
         Raises:
             UnknownStateError: there is no such state.
@@ -319,7 +313,7 @@ class LabellingSession:
             if not self._store.is_free(number, who, self.settings.answers_per_query):
                 raise QueryError(f"the state {shown(id)} has been answered already, or others are working on it")
             self._store.lease(number, who, until, self._owner)
-        return make_query(self.dataset, state, number, who, until)
+        return self._made([(number, state)], who, until)[0]
 
     @one_at_a_time
     def undo(self, *, annotator: str = "") -> Any:
@@ -358,7 +352,8 @@ class LabellingSession:
             UnknownStateError: there is no such state.
             QueryError: the state was not asked about.
         """
-        return make_query(self.dataset, *self._query(id))
+        state, number = self._query(id)
+        return self._made([(number, state)])[0]
 
     @one_at_a_time
     def asked(self) -> list[Any]:
@@ -481,6 +476,14 @@ class LabellingSession:
         if number is None:
             raise QueryError(f"the state {shown(id)} has not been asked about: pass an id that `ask` returned")
         return state, number
+
+    def _made(self, found: list[tuple[int, int]], annotator: str = "", until: float = 0.0) -> list[Query]:
+        """Return queries, given by their numbers and those of their states."""
+        orders = self._queue.orders(number for number, _ in found)
+        return [
+            make_query(self.dataset, state, order, annotator, until)
+            for (_, state), order in zip(found, orders, strict=True)
+        ]
 
     def _id_of(self, query: int) -> Any:
         return state_id(self.dataset, self._log.states[query - 1])

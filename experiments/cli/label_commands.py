@@ -408,7 +408,7 @@ def _say_next(session: LabellingSession, file: Path) -> None:
             f"the budget is spent; next: `selectenv label export {file}` writes labels and policy, "
             f"`selectenv label ask {file} --undo` takes the last answer back"
         )
-    elif status.asked == status.budget and status.handed_out == status.left:
+    elif status.handed_out >= status.left:
         print(
             f"the last questions are handed out; next: `selectenv label status {file}` shows to whom, "
             f"`selectenv label release {file}` takes them back"

@@ -54,7 +54,8 @@ def _import_csv(session: LabellingSession, path: Path, annotator: str) -> Import
     differing = sum(_differ(session, state, answers[state], told_before[state]) for state in before)
 
     def tell_those_asked() -> int:
-        waiting = {state: answers[state] for state in session.asked() if state in answers and state not in known}
+        found = [(state, answers[state]) for state in session.asked() if state in answers and state not in known]
+        waiting = dict(found[: session.status().left])
         session.tell_many(waiting, annotator=annotator)
         known.update(waiting)
         return len(waiting)

@@ -27,7 +27,7 @@ class Endings:
     names: NDArray[Any]
     """[endings] ids, made like those of states."""
     columns: tuple[NDArray[Any], ...] = ()
-    """[endings] the value of each column, if states are made of several columns; in the order of the states' columns."""
+    """[endings] the value of each column of states, if these have several."""
 
     def check(self, dataset: "OfflineDataset") -> None:
         """Raise `DatasetError` unless the endings belong to the transitions of a dataset."""

@@ -22,7 +22,7 @@ from selectenv.errors import (
     UnknownStateError,
 )
 from selectenv.labelling.state_policy import StatePolicy
-from tests.selectenv.labelling.teller import Stranger, answer_with, town, truth
+from tests.selectenv.labelling.teller import FREE, Stranger, answer_with, town, truth
 
 LabellingSession = selectenv.LabellingSession
 
@@ -197,11 +197,49 @@ def test_a_query_can_be_skipped_again_and_again():
     a, b = session.ask().id, session.ask().id
     session.skip(a)
     session.skip(b)
+    c = session.ask().id
+    assert len({a, b, c}) == 3
+    session.skip(c)
     for _ in range(3):
-        assert session.ask().id == a
-        session.skip(a)
-        assert session.ask().id == b
-        session.skip(b)
+        for id in (a, b, c):
+            query = session.ask()
+            assert (query.id, query.number) == (id, 1)
+            session.skip(id)
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_skipping_goes_through_all_states_before_any_comes_back(name, tmp_path):
+    """The strategy chooses among the states that were not skipped; also if the session is reopened."""
+    data = selectenv.from_arrays(np.arange(7), [0, 1, 0, 1, 0, 1, 0], np.arange(1, 8), np.arange(7) == 6)
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(data, name, 3, path) as session:
+        seen = [session.ask().id]
+        session.tell(seen[0], 1.0)
+        seen.append(session.ask().id)
+        session.skip(seen[1])
+    with LabellingSession.open(path) as session:
+        for _ in range(5):
+            query = session.ask()
+            assert query.number == 2
+            seen.append(query.id)
+            session.skip(query.id)
+        assert sorted(seen) == list(range(7))
+        assert [query.id for query in session.ask(5)] == seen[1:3], "those skipped first, as many as the budget allows"
+        assert session.ask() is None
+        session.tell_many(dict.fromkeys(seen[1:3], 0.5))
+        assert session.status().done
+
+
+def test_an_answer_to_a_skipped_query_counts_towards_the_budget():
+    session = LabellingSession(town(), "terminal", 2)
+    a, b = session.ask().id, session.ask().id
+    session.skip(a)
+    c = session.ask().id
+    session.tell_many({a: 1, b: 1})
+    assert session.ask(annotator="bob") is None
+    with pytest.raises(QueryError, match="the budget of 2 labels is spent"):
+        session.tell(c, 1)
+    assert session.status().done
 
 
 def test_undo_and_retract_ask_again():

@@ -43,7 +43,7 @@ def test_a_query_as_text():
     ]
     assert "    [home] -0-> shop -1-> end" in texts["home"]
     assert "1 (2 times) -> the episode ended (1); home (1)" in texts["shop"]
-    assert "home -0-> [shop] -1-> home (the recording stops)" in texts["shop"]
+    assert "home -0-> [shop] -1-> home (recording stops)" in texts["shop"]
     assert texts["road"].startswith("Question ")
 
 

@@ -1,0 +1,62 @@
+"""The order in which queries are handed out: as the strategy chooses them, and skipped ones after all others."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from selectenv.labelling.label_store import LabelStore
+from selectenv.labelling.next_queries import ChoiceState, NextQueries
+
+
+class QueryQueue:
+    """The queries of a session.
+
+    A query that was skipped does not count towards the budget: another state is asked about in its place. It comes back
+    once there is no state left that was not asked about.
+    """
+
+    def __init__(self, store: LabelStore, chooser: NextQueries) -> None:
+        """Begin with the queries of a file.
+
+        Args:
+            store: the file.
+            chooser: chooses the states of further queries.
+        """
+        self._store, self._chooser, self._settings = store, chooser, chooser.settings
+        self._n_states = int(chooser.problem.dataset.labelable.sum())
+
+    def available(self, annotator: str, wanted: int) -> tuple[list[tuple[int, int]], bool]:
+        """Return up to ``wanted`` queries for an annotator, with the numbers of their states.
+
+        Returns:
+            Query numbers and state numbers, and whether these are all that can be handed out now: if not, `choose`
+            adds more.
+        """
+        store, answers = self._store, self._settings.answers_per_query
+        found = store.available(annotator, answers, wanted, skipped=False)
+        chosen, skipped = store.queries(), store.skipped()
+        missing = self._settings.budget - (len(chosen) - len(skipped))
+        if len(found) == wanted or missing <= 0:
+            return found, True
+        if len(chosen) < self._n_states:
+            return found, False
+        missing -= len(skipped & {lease.query for lease in store.leases()})
+        if missing > 0:
+            found += store.available(annotator, answers, min(wanted - len(found), missing), skipped=True)
+        return found, True
+
+    def choose(self, wanted: int) -> None:
+        """Let the strategy choose at least ``wanted`` more queries, unless another process does so at the same time."""
+        number, left = self._store.last_choice()
+        chosen = np.array(self._store.queries(), np.int64)
+        skipped = np.isin(np.arange(1, len(chosen) + 1), list(self._store.skipped()))
+        if self._settings.budget > len(chosen) - skipped.sum() and len(chosen) < self._n_states:
+            states, after = self._chooser.choose(chosen, wanted, ChoiceState(**left), skipped)
+            self._store.add_choice(number + 1, states.tolist(), after.as_text())
+
+    def orders(self, numbers: Iterable[int]) -> list[int]:
+        """Return which label of the budget each query is, counted from 1; a skipped one would be the last."""
+        skipped = np.array(sorted(self._store.skipped()), np.int64)
+        last = len(self._store.queries()) + 1
+        counted = np.array([last if one in skipped else one for one in numbers], np.int64)
+        return (counted - np.searchsorted(skipped, counted)).tolist()
