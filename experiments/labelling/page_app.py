@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
@@ -27,6 +28,7 @@ from experiments.labelling.page_views import Question, choices_of, progress, que
 from experiments.labelling.query_texts import state_text
 from experiments.labelling.state_images import state_png
 from experiments.labelling.typed_numbers import typed_number
+from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import AnswerError, OptionError, QueryError, SelectEnvError
 from selectenv.labelling.answers import rewards_of
 from selectenv.labelling.session_reports import GivenAnswer
@@ -97,13 +99,14 @@ class LabelPages:
         self._templates.filters["number"] = number_text
         self._templates.filters["plain"] = field_text
         self._templates.filters["answer"] = answer_text
-        self._templates.filters["state"] = self._shown
+        self._templates.filters["state"] = partial(self._shown, session.dataset)
+        self._templates.filters["policy_state"] = partial(self._shown, session.dataset.cells)
         self._templates.filters["short"] = short
 
-    def _shown(self, id: Any) -> str:
-        """Return a state in a list: its text or, where states are images, a small image."""
-        dataset, text = self._session.dataset, state_text(self._session.dataset, id)
-        if dataset.images is None:
+    def _shown(self, dataset: OfflineDataset, id: Any) -> str:
+        """Return a state in a list: its text or, where what is labelled are images, a small image."""
+        text = state_text(dataset, id)
+        if self._session.dataset.images is None:
             return text
         number = dataset.numbers([id])[0]
         return Markup('<img class="thumb" src="{}/image/{}" alt="{}">').format(self._base, number, text)
@@ -120,6 +123,7 @@ class LabelPages:
             waiting=list(zip(numbers, waiting, strict=True)),
             settings=self._session.settings,
             size=len(self._session.dataset),
+            n_states=int(self._session.dataset.labelable.sum()),
         )
 
     def state(self, visit: Visit, error: str = "", status: int = 200) -> Response:
