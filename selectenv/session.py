@@ -237,11 +237,11 @@ class LabellingSession:
     def _choose(self, wanted: int) -> None:
         """Let the strategy choose at least ``wanted`` more queries, unless another process does so at the same time."""
         self._catch_up()
-        number, left = self._store.last_choice()
+        number, passed_on = self._store.last_choice()
         chosen = np.array(self._store.queries(), np.int64)
         if len(chosen) >= self.budget:
             return
-        states, after = self._chooser.choose(chosen, wanted, ChoiceState(**left))
+        states, after = self._chooser.choose(chosen, wanted, ChoiceState(**passed_on))
         self._store.add_choice(number + 1, states.tolist(), after.as_text())
 
     def tell(self, id: Any, answer: Any, *, annotator: str = "") -> None:
