@@ -358,7 +358,7 @@ class LabellingSession:
     @one_at_a_time
     def asked(self) -> list[Any]:
         """Return the ids of the states that were asked about, answered or not, in the order of choice."""
-        return self.dataset.ids[self._store.queries()].tolist()
+        return [state_id(self.dataset, state) for state in self._store.queries()]
 
     @one_at_a_time
     def status(self) -> SessionStatus:

@@ -14,6 +14,7 @@ from experiments.labelling import label_studio
 from experiments.labelling.label_imports import import_labels
 from experiments.labelling.label_tables import TABLES, questions_csv
 from experiments.labelling.page_views import range_of
+from experiments.labelling.query_texts import printable
 from experiments.labelling.terminal_queries import ask_in_terminal
 from selectenv import LabellingSession, OfflineDataset
 from selectenv.datasets import load
@@ -258,7 +259,10 @@ def _dataset(options: argparse.Namespace) -> OfflineDataset:
 
 
 def _budget(text: str) -> int | float:
-    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+    try:
+        return int(text) if text.removeprefix("-").isdecimal() else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of labels nor a share of the states") from None
 
 
 def _bins(text: str) -> tuple[str, int | list[float]]:
@@ -277,7 +281,11 @@ def _ask(options: argparse.Namespace) -> None:
     with open_session(options) as session:
         if options.undo:
             undone = session.undo(annotator=options.annotator)
-            print("there is no answer to take back" if undone is None else f"the answer about {undone} is taken back")
+            print(
+                "there is no answer to take back"
+                if undone is None
+                else f"the answer about {printable(undone)} is taken back"
+            )
         told = ask_in_terminal(session, options.annotator)
         print(f"\n{told} answer{'s' * (told != 1)} stored in {options.file}")
         _say_next(session, options.file)
@@ -295,7 +303,7 @@ def _status(options: argparse.Namespace) -> None:
         ]
         for lease in session.handed_out():
             until = time.strftime("%Y-%m-%d %H:%M", time.localtime(lease.until))
-            rows.append(("handed out", f"{lease.id} to {lease.annotator or 'unnamed'} until {until}"))
+            rows.append(("handed out", f"{printable(lease.id)} to {lease.annotator or 'unnamed'} until {until}"))
         if bounds := _bounds(session):
             rows += [
                 ("range of the rewards", range_text(session)),
@@ -354,14 +362,14 @@ def _batch(session: LabellingSession, count: int, annotator: str) -> list[Query]
 def _import(options: argparse.Namespace) -> None:
     with open_session(options) as session:
         result = import_labels(session, options.labels, options.annotator)
-        print(f"{options.labels}: {result.told} new answers, {result.known} that were known, {result.skipped} skipped")
+        print(f"{options.labels}: new answers: {result.told}; known before: {result.known}; skipped: {result.skipped}")
         if result.differing:
             print(
-                f"{result.differing} of those that were known differ from the file and stay as they are; the page can "
-                f"change them: `selectenv label serve {options.file}`"
+                f"known before, but with other rewards: {result.differing}. They stay as they are; the page can change "
+                f"them: `selectenv label serve {options.file}`"
             )
         if result.unasked:
-            print(f"{result.unasked} states have not been asked about: import the file again later to use them")
+            print(f"not asked about yet: {result.unasked}; import the file again later to use them")
         _say_next(session, options.file)
 
 
@@ -370,7 +378,7 @@ def _release(options: argparse.Namespace) -> None:
         found = [one for one in session.handed_out() if options.annotator in (None, one.annotator)]
         for one in found:
             session.release(one.id, annotator=one.annotator)
-        print(f"{len(found)} questions taken back")
+        print(f"questions taken back: {len(found)}")
         _say_next(session, options.file)
 
 

@@ -27,6 +27,11 @@ def entries_of(dataset: OfflineDataset, id: Any) -> list[str]:
     return [str(values[number]) for values in dataset.state_columns.values()]
 
 
+def printable(text: object) -> str:
+    """Return text from a log without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
 def query_text(session: LabellingSession, query: Query) -> str:
     """Return what a person needs to see of a query, in several lines."""
     data = session.dataset
@@ -45,7 +50,7 @@ def query_text(session: LabellingSession, query: Query) -> str:
         lines.append(f"    {action.action} ({_times(action.count)}) -> {outcomes}")
     lines.append("  around it, in the log:")
     lines += [f"    {_excerpt(data, excerpt)}" for excerpt in query.episodes]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _times(count: int) -> str:

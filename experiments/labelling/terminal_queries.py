@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from experiments.labelling.query_texts import query_text
+from experiments.labelling.query_texts import printable, query_text
 from experiments.labelling.typed_numbers import typed_number
 from selectenv import LabellingSession
 from selectenv.errors import AnswerError, QueryError
@@ -53,7 +53,7 @@ def ask_in_terminal(
                     write("there is no answer to take back")
                     continue
                 session.release(query.id, annotator=annotator)
-                write(f"the answer about {undone} is taken back")
+                write(f"the answer about {printable(undone)} is taken back")
                 told = max(told - 1, 0)  # the answer may be older than this call
                 break
             if typed in ("?", "help", ""):

@@ -1,7 +1,8 @@
 """The file of a labelling session: one SQLite database that several processes may use at once.
 
 It is written in WAL mode with ``synchronous=FULL``: what was committed survives a crash of the process and of the
-machine. Answers are never deleted, only withdrawn, and each carries a digest that is checked when it is read.
+machine. Answers are never deleted, only withdrawn. Each carries a digest, which includes the state that it is about and
+is checked when it is read.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from selectenv.errors import SessionFileError
 from selectenv.labelling.lease_owners import has_ended
 
-FORMAT = 1
+FORMAT = 2
 APPLICATION = 0x5E1EC7E5
 """Marks the file as a session; SQLite keeps this number in the header."""
 BUSY_SECONDS = 60.0
@@ -27,7 +28,7 @@ BUSY_SECONDS = 60.0
 SCHEMA = """
 CREATE TABLE session (settings TEXT NOT NULL, digest TEXT NOT NULL, dataset BLOB);
 CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE choices (number INTEGER PRIMARY KEY, state TEXT NOT NULL);
+CREATE TABLE choices (number INTEGER PRIMARY KEY, passed_on TEXT NOT NULL, digest TEXT NOT NULL);
 CREATE TABLE queries (number INTEGER PRIMARY KEY, state INTEGER NOT NULL UNIQUE, skipped INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE leases (
     query INTEGER NOT NULL, annotator TEXT NOT NULL, until REAL NOT NULL, owner TEXT NOT NULL,
@@ -214,17 +215,23 @@ class LabelStore:
         return {number for (number,) in self._all("SELECT number FROM queries WHERE skipped > 0")}
 
     def last_choice(self) -> tuple[int, dict[str, Any]]:
-        """Return the number of choices so far, and the state that the last one passes on to the next."""
-        rows = self._all("SELECT number, state FROM choices ORDER BY number DESC LIMIT 1")
+        """Return the number of choices so far, and what the last one passes on to the next.
+
+        Raises:
+            SessionFileError: it does not match its digest.
+        """
+        rows = self._all("SELECT number, passed_on, digest FROM choices ORDER BY number DESC LIMIT 1")
+        if rows and _digest(*rows[0][:2]) != rows[0][2]:
+            raise SessionFileError(f"{self._name} is damaged: choice {rows[0][0]} does not match its digest")
         return (rows[0][0], self._parsed(rows[0][1])) if rows else (0, {})
 
-    def add_choice(self, number: int, states: list[int], left: str) -> bool:
+    def add_choice(self, number: int, states: list[int], passed_on: str) -> bool:
         """Add the queries of choice ``number``; return False, and add nothing, if another process made it already."""
         with self.writing():
             if self.last_choice()[0] != number - 1:
                 return False
-            first = len(self.queries()) + 1
-            self._database.execute("INSERT INTO choices VALUES (?, ?)", (number, left))
+            first, values = len(self.queries()) + 1, (number, passed_on)
+            self._database.execute("INSERT INTO choices VALUES (?, ?, ?)", (*values, _digest(*values)))
             self._database.executemany(
                 "INSERT INTO queries (number, state) VALUES (?, ?)", list(enumerate(states, first))
             )
@@ -283,8 +290,9 @@ class LabelStore:
         """Add an answer and end the lease of its annotator; if it is the ``last`` one of its query, end all leases."""
         with self.writing():
             ((number,),) = self._all("SELECT COALESCE(MAX(number), 0) + 1 FROM answers")
+            ((state,),) = self._all("SELECT state FROM queries WHERE number = ?", query)
             values = (number, query, annotator, given, json.dumps(rewards), time.time())
-            self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", *values, _digest(*values))
+            self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", *values, _digest(*values, state))
             self._run("DELETE FROM leases WHERE query = ? AND (annotator = ? OR ?)", query, annotator, last)
             self._run("UPDATE queries SET skipped = 0 WHERE number = ?", query)
 
@@ -303,15 +311,16 @@ class LabelStore:
         Raises:
             SessionFileError: answers are missing, or do not match their digests.
         """
-        columns = "number, query, annotator, given, rewards, told, digest"
-        rows = self._all(f"SELECT {columns} FROM answers WHERE number > ? ORDER BY number", after)
-        changed = [row[0] for row in rows if _digest(*row[:6]) != row[6]]
+        columns = "a.number, a.query, a.annotator, a.given, a.rewards, a.told, q.state, a.digest"
+        tables = "answers AS a LEFT JOIN queries AS q ON q.number = a.query"
+        rows = self._all(f"SELECT {columns} FROM {tables} WHERE a.number > ? ORDER BY a.number", after)
+        changed = [row[0] for row in rows if _digest(*row[:-1]) != row[-1]]
         if changed or [row[0] for row in rows] != list(range(after + 1, after + len(rows) + 1)):
             what = f"answers {changed[:5]} do not match their digests" if changed else "some answers are missing"
             raise SessionFileError(f"{self._name} is damaged: {what}")
         return [
             StoredAnswer(number, query, annotator, json.loads(given), json.loads(rewards), told)
-            for number, query, annotator, given, rewards, told, _ in rows
+            for number, query, annotator, given, rewards, told, _, _ in rows
         ]
 
     def withdrawn(self) -> set[int]:

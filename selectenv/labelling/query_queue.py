@@ -47,11 +47,11 @@ class QueryQueue:
 
     def choose(self, wanted: int) -> None:
         """Let the strategy choose at least ``wanted`` more queries, unless another process does so at the same time."""
-        number, left = self._store.last_choice()
+        number, passed_on = self._store.last_choice()
         chosen = np.array(self._store.queries(), np.int64)
         skipped = np.isin(np.arange(1, len(chosen) + 1), list(self._store.skipped()))
         if self._settings.budget > len(chosen) - skipped.sum() and len(chosen) < self._n_states:
-            states, after = self._chooser.choose(chosen, wanted, ChoiceState(**left), skipped)
+            states, after = self._chooser.choose(chosen, wanted, ChoiceState(**passed_on), skipped)
             self._store.add_choice(number + 1, states.tolist(), after.as_text())
 
     def orders(self, numbers: Iterable[int]) -> list[int]:

@@ -43,16 +43,23 @@ class StatePolicy:
     values: FloatArray
     """[n] learned state values."""
     labelled: NDArray[np.bool_]
-    """[n] whether the rewards of the state were told."""
+    """[n] whether rewards of the state were told."""
     regions: NearestCentre | None = None
     """Where vectors fall, if states are clusters of them: a vector can then be given instead of the id of a state."""
 
     @classmethod
     def of(cls, dataset: OfflineDataset, result: FitResult, labelled: NDArray[np.bool_]) -> "StatePolicy":
-        """Return the policy that a learner found."""
-        groups = None if dataset.cells is not dataset else dataset.groups
-        regions = groups.regions if groups is not None and isinstance(groups.regions, NearestCentre) else None
-        return cls(dataset.ids, action_names(dataset), result.table, result.values, labelled.copy(), regions)
+        """Return the policy that a learner found: over the states of its table if what is labelled are episodes."""
+        regions = None if dataset.groups is None else dataset.groups.regions
+        found = result.over_cells()
+        return cls(
+            dataset.cells.ids,
+            action_names(dataset),
+            found.table,
+            found.values,
+            dataset.labelled_cells(labelled).copy(),
+            regions if isinstance(regions, NearestCentre) else None,
+        )
 
     def probabilities(self, state: Any) -> dict[Action, float]:
         """Return the probability of each action in a state, given by id, or for a vector if states are groups.

@@ -185,7 +185,7 @@ def test_questions_and_labels_go_through_files(capsys, tmp_path):
         writer.writeheader()
         writer.writerows({**row, "reward": 1 if row["state"] == first else ""} for row in rows)
     assert main(["label", "import", "labels.sqlite", str(path)]) == 0
-    assert "1 new answers, 0 that were known" in capsys.readouterr().out
+    assert "new answers: 1; known before: 0" in capsys.readouterr().out
     assert main(["label", "export", "labels.sqlite", "--questions", "2"]) == 0
     with path.open(newline="") as file:
         states = list(dict.fromkeys(row["state"] for row in csv.DictReader(file)))
@@ -213,7 +213,7 @@ def test_label_studio(capsys, tmp_path):
         task["annotations"] = [{"completed_by": 1, "was_cancelled": False, "result": [value]}]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     assert main(["label", "import", "labels.sqlite", "export.json"]) == 0
-    assert "3 new answers" in capsys.readouterr().out
+    assert "new answers: 3;" in capsys.readouterr().out
     assert main(["label", "export", "labels.sqlite", "--label-studio"]) == 0
     assert [task["data"]["order"] for task in json.loads((tmp_path / "out" / "tasks.json").read_text())] == [4]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
@@ -236,9 +236,11 @@ def test_starting_twice_and_starting_otherwise(capsys):
     assert "--bins takes entries such as charge=5" in capsys.readouterr().err
     assert start("--strategy", "es-50") == 1
     assert "'es-50' is trained with the evaluator" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as stopped:
-        main(["label"])
-    assert stopped.value.code == 2
+    for command in (["label"], ["label", "start", "log.csv", "--session", "x.sqlite", "--budget", "few"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(command)
+        assert stopped.value.code == 2
+    assert "'few' is neither a number of labels nor a share of the states" in capsys.readouterr().err
 
 
 def test_a_failed_start_leaves_nothing_behind(capsys, tmp_path):
@@ -290,9 +292,9 @@ def test_the_last_answer_and_handed_out_questions_are_taken_back(capsys, monkeyp
     assert main(["label", "ask", "labels.sqlite"]) == 0
     assert "`selectenv label release labels.sqlite` takes them back" in capsys.readouterr().out
     assert main(["label", "release", "labels.sqlite", "--annotator", "nobody"]) == 0
-    assert "0 questions taken back" in capsys.readouterr().out
+    assert "questions taken back: 0" in capsys.readouterr().out
     assert main(["label", "release", "labels.sqlite"]) == 0
-    assert "2 questions taken back" in capsys.readouterr().out
+    assert "questions taken back: 2" in capsys.readouterr().out
     assert main(["label", "ask", "labels.sqlite"]) == 0
     assert "`selectenv label ask labels.sqlite --undo` takes the last answer back" in capsys.readouterr().out
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
@@ -323,7 +325,7 @@ def test_import_says_what_differs(capsys, tmp_path):
         session.tell(state, 1)
     (tmp_path / "one.csv").write_text(f'state,reward\n"{state}",2\n')
     assert main(["label", "import", "labels.sqlite", "one.csv"]) == 0
-    assert "1 of those that were known differ from the file and stay as they are" in capsys.readouterr().out
+    assert "with other rewards: 1. They stay as they are" in capsys.readouterr().out
     (tmp_path / "two.csv").write_text("state,reward\nplace=moon,2\n")
     assert main(["label", "import", "labels.sqlite", "two.csv"]) == 1
     said = capsys.readouterr().err

@@ -5,6 +5,7 @@ import csv
 import numpy as np
 import pytest
 
+import selectenv
 from experiments.errors import LabelsFileError
 from experiments.labelling.label_files import read_labels
 from experiments.labelling.label_imports import ImportResult, import_labels
@@ -111,10 +112,24 @@ def test_exported_labels_and_questions_are_read_again(labels, tree):
     assert import_labels(third, labels(filled)).told == 4
 
 
+@pytest.mark.parametrize("number", ["99", "9" * 20, "9" * 5_000, "-" + "9" * 20, "1.0"])
+def test_numbers_that_are_not_states_are_named(labels, tree, number):
+    session = LabellingSession(tree.dataset.without_rewards, "terminal", 3)
+    with pytest.raises(LabelsFileError, match="row 2: there is no state with id"):
+        import_labels(session, labels(f"state,reward\n{number},1\n"))
+
+
+def test_spaces_around_names_of_actions_and_states_are_kept_and_read_again(labels):
+    log = {"states": ["a", " b ", "a"], "actions": [" go ", "stop"], "terminated": False}
+    session = LabellingSession(selectenv.from_episodes([log]), "terminal", 2)
+    filled = questions_csv(session.ask(2, annotator="export")).replace(",\r\n", ",4\r\n")
+    assert import_labels(session, labels(filled)).told == 2
+    again = LabellingSession(selectenv.from_episodes([log]), "terminal", 2)
+    assert import_labels(again, labels(labels_csv(session))).told == 2
+
+
 @pytest.fixture(scope="module")
 def tree():
-    import selectenv
-
     return selectenv.make_problem("Tree", dataset_size=2_000, cache=False)
 
 

@@ -364,6 +364,23 @@ def test_many_outcomes_are_counted_and_not_listed():
         assert 'type="radio"' not in page.get("state/0?mode=transition")[2]
 
 
+def test_an_answer_that_is_too_long_for_an_address_can_be_undone():
+    after = np.arange(1, 1_001)
+    data = selectenv.from_arrays(
+        states=np.stack([0 * after, after], 1).ravel(),
+        actions=np.zeros(2_000, int),
+        next_states=np.stack([after, 0 * after], 1).ravel(),
+        terminated=np.zeros(2_000, bool),
+    )
+    session = LabellingSession(data, "terminal", 1_001)
+    session.ask(1_001)
+    session.tell(0, np.linspace(0, 1, 1_000))
+    with served(session) as page:
+        status, _, text = page.post("undo")
+        assert (status, "The answer is withdrawn" in text) == (200, True)
+        assert set(fields(text).values()) == {""}
+
+
 def test_a_session_in_a_file_and_own_choices(tmp_path):
     session = LabellingSession(town(), "terminal", 1, tmp_path / "labels.sqlite")
     with session, served(session, choices=[0.25, 3.0]) as page:

@@ -60,6 +60,18 @@ def test_states_of_several_columns_are_shown_by_their_entries():
     ]
 
 
+def test_control_characters_of_a_log_do_not_reach_the_terminal():
+    log = {"states": ["\x1b[2Jhome\n", "b\u202e"], "actions": ["go\x07", "stop\x9b"], "terminated": True}
+    session = LabellingSession(selectenv.from_episodes([log]), "visitation", 2)
+    _, written = conversation(session, ["1", "u", "1", "1"])
+    assert len(written) == 5, "four questions and what was undone"
+    assert "the answer about \\x1b[2Jhome\\n is taken back" in written
+    for text in written:
+        assert all(line.isprintable() for line in text.split("\n"))
+    assert "stop\\x9b" in written[0]
+    assert "b\\u202e" in written[0]
+
+
 def conversation(session, lines):
     """Type lines; return the number of answers, and what was written."""
     typed, written = iter(lines), []

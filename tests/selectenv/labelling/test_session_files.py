@@ -221,7 +221,9 @@ def test_files_are_durable_and_marked(tmp_path):
         ("UPDATE answers SET rewards = '[5.0, 5.0]' WHERE number = 1", "answers \\[1\\] do not match"),
         ("UPDATE answers SET annotator = 'eve' WHERE number = 2", "answers \\[2\\] do not match"),
         ("DELETE FROM answers WHERE number = 1", "answers are missing"),
-        ("DELETE FROM queries WHERE number = 1", "queries are missing"),
+        ("UPDATE queries SET state = 7 WHERE number = 2", "answers \\[2\\] do not match"),
+        ("DELETE FROM queries WHERE number = 1", "answers \\[1\\] do not match"),
+        ("DELETE FROM queries WHERE number = 3", "answers \\[3\\] do not match"),
         ("UPDATE session SET settings = '{}'", "settings do not match"),
         ("UPDATE session SET dataset = x'00'", "dataset cannot be read"),
         ("DROP TABLE leases", "tables"),
@@ -237,6 +239,26 @@ def test_changes_from_outside_are_noticed(tmp_path, statement, what):
     database.close()
     with pytest.raises(SessionFileError, match=what):
         LabellingSession.open(path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE choices SET passed_on = replace(passed_on, 'PCG64', 'PCG65')", "choice 2 does not match"),
+        ("DELETE FROM queries WHERE number = 1", "queries are missing"),
+    ],
+)
+def test_changes_that_would_lead_to_other_queries_are_noticed(tmp_path, statement, what):
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "guided", 3, path) as session:
+        session.ask()
+        session.ask()
+    database = sqlite3.connect(path)
+    with database:
+        database.execute(statement)
+    database.close()
+    with pytest.raises(SessionFileError, match=what), LabellingSession.open(path) as session:
+        session.ask(3)
 
 
 def test_damaged_files_are_named_and_never_give_other_answers(tmp_path):
