@@ -132,11 +132,15 @@ class SessionFileError(SessionError, OSError):
 
 
 class QueryError(SelectEnvError, ValueError):
-    """A query that was not asked, or that has all its answers."""
+    """A query that was not asked, that has all its answers, or that others are working on."""
 
 
 class AnswerError(LabelError):
     """An answer that does not give every transition of a state a finite reward."""
+
+
+class AnswerRangeError(AnswerError):
+    """An answer outside the range of rewards that the session stores."""
 
 
 class SelectEnvWarning(UserWarning):

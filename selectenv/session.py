@@ -145,7 +145,7 @@ class LabellingSession:
         self.settings, self.strategy, self.problem = chooser.settings, chooser.strategy, chooser.problem
         self.dataset = chooser.problem.dataset
         self._store, self._owner, self._chooser, self._use = store, new_owner(), chooser, ExclusiveUse()
-        self._queue = QueryQueue(store, chooser)
+        self._queue = QueryQueue(store, chooser, self._owner)
         self._log, self._curve = AnswerLog(store, self.settings.answers_per_query), BoundsCurve(self.problem)
         self._range = RewardRange(self.dataset, store)
         store.release_ended()
@@ -202,7 +202,8 @@ class LabellingSession:
             k: number of queries; by default, a single query is returned instead of a list.
             annotator: who asks; with ``answers_per_query`` above 1, each query goes to that many different annotators.
             lease: duration of the lease in seconds; defaults to the session's.
-            keep: whether the lease outlives this session object, for answers that are imported later.
+            keep: whether the lease outlives this session object, for answers that are imported later; they may have
+                the names of other annotators.
 
         Returns:
             The query, or None if there is none left to hand out: the budget is spent, or others are working on the
@@ -239,8 +240,9 @@ class LabellingSession:
 
         Raises:
             UnknownStateError: there is no such state.
-            QueryError: the state was not asked about, has all its answers, or has one of this annotator.
-            AnswerError: the answer has another form, or a number that is not finite.
+            QueryError: the state was not asked about, has all its answers or one of this annotator, or is handed out to
+                others.
+            AnswerError: the answer has another form, or a number that is not finite or outside the stored range.
         """
         self._tell([(id, answer)], check_annotator(annotator))
 
@@ -256,20 +258,14 @@ class LabellingSession:
 
     @one_at_a_time
     def _tell(self, answers: Iterable[tuple[Any, Any]], who: str) -> None:
-        needed = self.settings.answers_per_query
         with self._store.writing():
             self._catch_up()
             labels = len(self._log.labels)
             for id, answer in answers:
                 state, number = self._query(id)
                 rewards = rewards_of(id, actions_taken(self.dataset, state), answer)
-                present = self._store.annotators_of(number)
-                if who in present or len(present) >= needed:
-                    by = f" by {', '.join(map(repr, present))}" if any(present) else ""
-                    raise QueryError(
-                        f"the state {shown(id)} has been answered already{by}: retract the answer first to change it"
-                    )
-                last = len(present) + 1 == needed
+                self._range.check(id, state, rewards)
+                last = self._queue.check_answer(id, number, who)
                 labels += last
                 if labels > self.budget:  # only if a skipped query was answered, in whose place another one was asked
                     raise QueryError(
@@ -296,8 +292,13 @@ class LabellingSession:
 
     @one_at_a_time
     def release(self, id: Any, *, annotator: str = "") -> None:
-        """Give back a query that was handed out to ``annotator``: it is the next one to be asked."""
-        self._store.release(self._query(id)[1], check_annotator(annotator))
+        """Give back a query that was handed out to ``annotator``: it is the next one to be asked.
+
+        Raises:
+            UnknownStateError: there is no such state.
+            QueryError: the state was not asked about, or is handed out to others only.
+        """
+        self._queue.release(id, self._query(id)[1], check_annotator(annotator))
 
     @one_at_a_time
     def hand_out(self, id: Any, *, annotator: str = "") -> Query:

@@ -212,7 +212,8 @@ class LabelPages:
     def release(self, visit: Visit) -> Response:
         """Give back a state whose tab was closed."""
         if visit.form.get("view") == str(self._views.get(visit.number)):
-            self._give_back(visit.number, visit.annotator)
+            with suppress(QueryError):  # others are working on it by now
+                self._give_back(visit.number, visit.annotator)
         return Response(status_code=204)
 
     def _give_back(self, number: int, annotator: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from selectenv.checks import LARGEST_REWARD, is_real, shown
+from selectenv.checks import LARGEST_REWARD, did_you_mean, is_real, shown
 from selectenv.errors import AnswerError
 from selectenv.labelling.queries import ActionSummary, transitions_of
 from selectenv.typing import FloatArray
@@ -54,7 +54,7 @@ def _by_action(id: Any, actions: Sequence[ActionSummary], answer: Mapping[Any, A
     for action, value in answer.items():
         text = str(action)
         if text not in names:
-            raise AnswerError(f"{listed}, and the answer has a number for {shown(action)}")
+            raise AnswerError(f"{listed}, and the answer has a number for {shown(action)}; {did_you_mean(text, names)}")
         if text in given:
             raise AnswerError(f"{listed}, and the answer has two numbers for {shown(action)}")
         given[text] = _number(id, value)

@@ -280,6 +280,15 @@ class LabelStore:
         )
         return [Lease(*row) for row in rows]
 
+    def holders(self, query: int, owner: str) -> list[str]:
+        """Return to whom a query is handed out.
+
+        Leases that are kept for answers under other names are left out, and so is one without a name of the session
+        ``owner`` itself.
+        """
+        rows = self._all("SELECT annotator, owner FROM leases WHERE query = ? AND until > ?", query, time.time())
+        return sorted(annotator for annotator, by in rows if by != "" and (annotator or by != owner))
+
     def skip(self, query: int, annotator: str) -> None:
         """Move a query to the end of the order, and end its lease."""
         with self.writing():

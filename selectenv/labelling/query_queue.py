@@ -1,9 +1,12 @@
 """The order in which queries are handed out: as the strategy chooses them, and skipped ones after all others."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
+from selectenv.checks import shown
+from selectenv.errors import QueryError
 from selectenv.labelling.label_store import LabelStore
 from selectenv.labelling.next_queries import ChoiceState, NextQueries
 
@@ -15,14 +18,15 @@ class QueryQueue:
     once there is no state left that was not asked about.
     """
 
-    def __init__(self, store: LabelStore, chooser: NextQueries) -> None:
+    def __init__(self, store: LabelStore, chooser: NextQueries, owner: str) -> None:
         """Begin with the queries of a file.
 
         Args:
             store: the file.
             chooser: chooses the states of further queries.
+            owner: name of this session object in the leases that it makes.
         """
-        self._store, self._chooser, self._settings = store, chooser, chooser.settings
+        self._store, self._chooser, self._settings, self._owner = store, chooser, chooser.settings, owner
         self._n_states = int(chooser.problem.dataset.labelable.sum())
 
     def available(self, annotator: str, wanted: int) -> tuple[list[tuple[int, int]], bool]:
@@ -54,9 +58,42 @@ class QueryQueue:
             states, after = self._chooser.choose(chosen, wanted, ChoiceState(**passed_on), skipped)
             self._store.add_choice(number + 1, states.tolist(), after.as_text())
 
+    def check_answer(self, id: Any, number: int, who: str) -> bool:
+        """Check that an annotator may answer a query, and return whether this answer completes the label.
+
+        Raises:
+            QueryError: the query has all its answers or one of this annotator, or the answers that it lacks are those
+                of others to whom it is handed out.
+        """
+        needed, present = self._settings.answers_per_query, self._store.annotators_of(number)
+        if who in present or len(present) >= needed:
+            by = f" by {', '.join(map(repr, present))}" if any(present) else ""
+            raise QueryError(
+                f"the state {shown(id)} has been answered already{by}: retract the answer first to change it"
+            )
+        holders = self._store.holders(number, self._owner)
+        if who not in holders and len(present) + len(holders) >= needed:
+            raise QueryError(f"the state {shown(id)} is handed out to {_listed(holders)}: only they can answer it now")
+        return len(present) + 1 == needed
+
+    def release(self, id: Any, number: int, who: str) -> None:
+        """Give back a query.
+
+        Raises:
+            QueryError: it is handed out to others only.
+        """
+        holders = self._store.holders(number, self._owner)
+        if holders and who not in holders:
+            raise QueryError(f"the state {shown(id)} is handed out to {_listed(holders)}, not to {_listed([who])}")
+        self._store.release(number, who)
+
     def orders(self, numbers: Iterable[int]) -> list[int]:
         """Return which label of the budget each query is, counted from 1; a skipped one would be the last."""
         skipped = np.array(sorted(self._store.skipped()), np.int64)
         last = len(self._store.queries()) + 1
         counted = np.array([last if one in skipped else one for one in numbers], np.int64)
         return (counted - np.searchsorted(skipped, counted)).tolist()
+
+
+def _listed(annotators: list[str]) -> str:
+    return " and ".join(repr(name) if name else "somebody without a name" for name in annotators)

@@ -17,6 +17,7 @@ import pytest
 
 import selectenv
 from experiments.cli.main import main, parser
+from selectenv.errors import AnswerRangeError
 
 COLUMNS = ["--state", "place", "load", "--action", "action", "--episode", "trip", "--time", "time"]
 IN_TERMINAL = """
@@ -113,7 +114,7 @@ def test_labelling_in_a_terminal(capsys, terminal):
     asking.type("0.25")
     assert "Question 2 of 6" in asking.wait_for("reward (? for help): ")
     asking.type("s")
-    assert "Question 3 of 6" in asking.wait_for("reward (? for help): ")
+    assert "Question 2 of 6" in asking.wait_for("reward (? for help): ")
     asking.type("\x03")  # Ctrl-C
     assert "repeat the command to resume" in asking.wait_for("resume")
     assert asking.end() == 130
@@ -121,7 +122,7 @@ def test_labelling_in_a_terminal(capsys, terminal):
         assert [(given.answer, given.annotator) for given in session.answers()] == [(0.25, "ann")]
         assert session.handed_out() == []
     asking = terminal("label", "ask", "labels.sqlite")
-    for number in (3, 4, 5, 6, 2):  # the question that was skipped comes last
+    for number in (2, 3, 4, 5, 6):  # another question is asked in place of the one that was skipped
         assert f"Question {number} of 6" in asking.wait_for("reward (? for help): ")
         asking.type("-1")
     last = asking.wait_for("writes labels and policy")
@@ -307,7 +308,12 @@ def test_the_last_answer_and_handed_out_questions_are_taken_back(capsys, monkeyp
 def test_an_answer_outside_the_range_is_named_once(capsys):
     assert start("--rewards", "0", "1", budget="2") == 0
     with selectenv.LabellingSession.open("labels.sqlite") as session:
-        session.tell(session.ask().id, 5)
+        state = session.ask().id
+        with pytest.raises(AnswerRangeError, match=r"5 is outside .* 0 to 1; correct the answer, or widen the range"):
+            session.tell(state, 5)
+        session.set_reward_range(0, 5)
+        session.tell(state, 5)
+        session._store.set_note("reward_range", [[0.0], [1.0]])  # as in files of earlier releases
     for command in ("status", "export"):
         capsys.readouterr()
         assert main(["label", command, "labels.sqlite"]) == 0

@@ -105,7 +105,7 @@ def test_exported_labels_and_questions_are_read_again(labels, tree):
     assert result == ImportResult(told=6, known=0)
     np.testing.assert_array_equal(again.rewards, session.rewards)
     third = LabellingSession(tree.dataset.without_rewards, "guided", 6)
-    rows = list(csv.DictReader(questions_csv(third.ask(4, annotator="export")).splitlines()))
+    rows = list(csv.DictReader(questions_csv(third.ask(4, annotator="export", keep=True)).splitlines()))
     filled = "\n".join(
         ["state,action,next_state,reward", *(f"{r['state']},{r['action']},{r['next_state']},2" for r in rows)]
     )
@@ -122,7 +122,7 @@ def test_numbers_that_are_not_states_are_named(labels, tree, number):
 def test_spaces_around_names_of_actions_and_states_are_kept_and_read_again(labels):
     log = {"states": ["a", " b ", "a"], "actions": [" go ", "stop"], "terminated": False}
     session = LabellingSession(selectenv.from_episodes([log]), "terminal", 2)
-    filled = questions_csv(session.ask(2, annotator="export")).replace(",\r\n", ",4\r\n")
+    filled = questions_csv(session.ask(2, annotator="export", keep=True)).replace(",\r\n", ",4\r\n")
     assert import_labels(session, labels(filled)).told == 2
     again = LabellingSession(selectenv.from_episodes([log]), "terminal", 2)
     assert import_labels(again, labels(labels_csv(session))).told == 2

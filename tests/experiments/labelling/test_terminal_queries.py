@@ -26,7 +26,7 @@ def test_typed_answers(typed, answer):
     assert parsed_answer(typed) == answer
 
 
-@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1;2", "nan", "=inf"])
+@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1:2", "nan", "=inf"])
 def test_typed_nonsense_is_explained(typed):
     with pytest.raises(AnswerError, match="number"):
         parsed_answer(typed)
@@ -112,6 +112,7 @@ def test_a_question_that_somebody_else_answers_is_left(typed):
     def read(prompt):
         if not answered:
             answered.append(session.handed_out()[0].id)
+            session.release(answered[0], annotator="ann")  # the lease has ended
             session.tell(answered[0], 5, annotator="bob")
             return typed
         return "2"
@@ -119,3 +120,26 @@ def test_a_question_that_somebody_else_answers_is_left(typed):
     assert ask_in_terminal(session, "ann", read=read, write=written.append) == 1
     assert "somebody else has answered this question in the meantime" in written
     assert [(given.answer, given.annotator) for given in session.answers()] == [(5.0, "bob"), (2.0, "ann")]
+
+
+def test_decimal_commas_are_refused():
+    session = LabellingSession(town(), "terminal", 3)
+    told, written = conversation(session, ["1,5", "-0,5", "1;5", "S", "1,5;2", "Q"])
+    assert [line for line in written if "can be read in two ways" in line or "write it like 1.5" in line]
+    assert sum("can be read in two ways: write a decimal point (1.5)" in line for line in written) == 2
+    assert (told, [given.answer for given in session.answers()]) == (1, [[1.0, 5.0]])
+    assert session.status().skipped == 1
+    assert any("'1,5' is not a number; write it like 1.5" in line for line in written)
+
+
+def test_answers_outside_the_range_can_be_corrected():
+    session = LabellingSession(town(), "terminal", 1, reward_range=(0, 1))
+    told, written = conversation(session, ["2", "1"])
+    assert (told, session.answers()[0].answer) == (1, 1.0)
+    assert any("2 is outside the range of the rewards of 'shop', 0 to 1" in line for line in written)
+
+
+def test_names_of_actions_in_capitals_are_suggested():
+    data = selectenv.from_episodes([{"states": ["a", "b"], "actions": ["south", "south"]}])
+    _, written = conversation(LabellingSession(data, "terminal", 1), ["SOUTH=1", "south=1"])
+    assert any("Did you mean 'south'?" in line for line in written)

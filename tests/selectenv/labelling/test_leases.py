@@ -42,9 +42,13 @@ def test_leases_end(clock):
     assert session.status().handed_out == 1
     assert session.ask(annotator="carl").id == first.id
     assert [query.id for query in session.ask(5)] == [third.id]
-    session.tell(first.id, 1, annotator="ann")  # late, but nobody was faster
-    with pytest.raises(QueryError, match="answered already by 'ann'"):
-        session.tell(first.id, 2, annotator="carl")
+    with pytest.raises(QueryError, match="handed out to 'carl': only they can answer"):
+        session.tell(first.id, 1, annotator="ann")  # late, and somebody else is working on it
+    session.tell(first.id, 2, annotator="carl")
+    with pytest.raises(QueryError, match="answered already by 'carl'"):
+        session.tell(first.id, 1, annotator="ann")
+    clock.now += 601
+    session.tell(second.id, 1, annotator="bob")  # late, but nobody else is working on it
     session.release(third.id)
     assert session.ask().id == third.id
 
@@ -101,12 +105,36 @@ def test_the_last_answer_ends_every_lease_of_its_query():
     session = LabellingSession(town(), "terminal", 1, answers_per_query=2)
     query = session.ask(annotator="ann")
     session.ask(annotator="bob")
+    with pytest.raises(QueryError, match="handed out to 'ann' and 'bob'"):
+        session.tell(query.id, 1, annotator="carl")
+    session.release(query.id, annotator="bob")
     session.tell(query.id, 1, annotator="carl")
-    assert [one.annotator for one in session.handed_out()] == ["ann", "bob"], "one answer is missing"
+    assert [one.annotator for one in session.handed_out()] == ["ann"], "one answer is missing"
     session.tell(query.id, 1, annotator="ann")
     session.retract(query.id)
     assert session.handed_out() == []
     assert session.ask(annotator="dora").id == query.id
+
+
+def test_whoever_asked_without_a_name_can_answer_with_one(tmp_path):
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "terminal", 3, path) as session, LabellingSession.open(path) as other:
+        for query, who in ((session.ask(), ""), (session.ask(), "ann")):
+            with pytest.raises(QueryError, match="handed out to somebody without a name"):
+                other.tell(query.id, 1, annotator="bob")
+            session.tell(query.id, 1, annotator=who)
+        kept = session.ask(annotator="tasks", keep=True)
+        other.tell(kept.id, 1, annotator="bob")  # exported questions are answered by whoever annotates them
+
+
+def test_only_whoever_has_a_query_can_give_it_back():
+    session = LabellingSession(town(), "terminal", 2)
+    query = session.ask(annotator="ann")
+    with pytest.raises(QueryError, match="handed out to 'ann', not to 'bob'"):
+        session.release(query.id, annotator="bob")
+    session.release(query.id, annotator="ann")
+    session.release(query.id, annotator="bob")  # nobody has it
+    assert session.handed_out() == []
 
 
 def test_queries_that_others_get_meanwhile_are_listed_the_next_time(tmp_path, monkeypatch):
