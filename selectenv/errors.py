@@ -131,6 +131,10 @@ class SessionFileError(SessionError, OSError):
     """A session file that is missing, damaged, not written by selectenv, or of another format version."""
 
 
+class SessionFileRemovedError(SessionFileError):
+    """A session file that was removed or replaced while the session was open."""
+
+
 class QueryError(SelectEnvError, ValueError):
     """A query that was not asked, that has all its answers, or that others are working on."""
 

@@ -4,12 +4,13 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, overload
 
 from selectenv.checks import check_flag, check_instance, check_int, check_path, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import DatasetError, QueryError
+from selectenv.errors import DatasetError, QueryError, SessionFileRemovedError
 from selectenv.evaluation.value_bounds import ValueBounds
 from selectenv.labelling.answer_log import AnswerLog
 from selectenv.labelling.answers import as_text, rewards_of
@@ -165,7 +166,8 @@ class LabellingSession:
         """Close the file; queries that this session handed out and that were not answered can be asked again."""
         if self._use.end():
             try:
-                self._store.release_of(self._owner)
+                with suppress(SessionFileRemovedError):
+                    self._store.release_of(self._owner)
             finally:
                 self._store.close()
 

@@ -363,10 +363,12 @@ def _import(options: argparse.Namespace) -> None:
     with open_session(options) as session:
         result = import_labels(session, options.labels, options.annotator)
         print(f"{options.labels}: new answers: {result.told}; known before: {result.known}; skipped: {result.skipped}")
+        if result.surplus:
+            print(f"not needed, since their questions have all their answers: {result.surplus}")
         if result.differing:
             print(
-                f"known before, but with other rewards: {result.differing}. They stay as they are; the page can change "
-                f"them: `selectenv label serve {options.file}`"
+                f"known before or not needed, but with other rewards: {result.differing}. Those stored "
+                f"stay as they are; the page can change them: `selectenv label serve {options.file}`"
             )
         if result.unasked:
             print(f"not asked about yet: {result.unasked}; import the file again later to use them")

@@ -22,11 +22,13 @@ class ImportResult(NamedTuple):
     known: int
     """Answers to queries that were already answered."""
     differing: int = 0
-    """How many of these are not the answers that were told before."""
+    """How many of the known and surplus answers are not among those that were told before."""
     unasked: int = 0
     """Labels of states that the strategy has not asked about."""
     skipped: int = 0
     """Tasks that annotators skipped."""
+    surplus: int = 0
+    """Answers of further annotators to queries that have all their answers."""
 
 
 def import_labels(session: LabellingSession, path: Path, annotator: str = "") -> ImportResult:
@@ -90,21 +92,24 @@ def _import_annotations(session: LabellingSession, path: Path) -> ImportResult:
         found.append((state, one.annotator, one.reward))
     needed, given = session.settings.answers_per_query, session.answers()
     present, counts = {(one.id, one.annotator): one.answer for one in given}, Counter(one.id for one in given)
-    differing = sum(
-        _differ(session, state, reward, present[state, annotator])
-        for state, annotator, reward in found
-        if reward is not None and (state, annotator) in present
-    )
+    differing = surplus = 0
     told: dict[str, dict[Any, float]] = defaultdict(dict)
     for state, annotator, reward in found:
-        if reward is not None and (state, annotator) not in present and counts[state] < needed:
+        if reward is None:
+            continue
+        if (state, annotator) not in present and counts[state] < needed:
             told[annotator][state] = reward
             present[state, annotator] = reward
             counts[state] += 1
+            continue
+        mine = (state, annotator) in present
+        surplus += not mine
+        others = [present[state, annotator]] if mine else [one for (of, _), one in present.items() if of == state]
+        differing += all(_differ(session, state, reward, other) for other in others)
     for annotator, answers in told.items():
         session.tell_many(answers, annotator=annotator)
     for state, _, reward in found:
         if reward is None and counts[state] < needed:
             session.skip(state, annotator=ANNOTATOR)
     new, skipped = sum(map(len, told.values())), sum(reward is None for _, _, reward in found)
-    return ImportResult(new, len(found) - new - skipped, differing, skipped=skipped)
+    return ImportResult(new, len(found) - new - skipped - surplus, differing, skipped=skipped, surplus=surplus)

@@ -1,5 +1,6 @@
 """The labelling page as a web application: its routes, and what they do with a session."""
 
+import itertools
 import json
 import sys
 from collections import Counter
@@ -43,6 +44,8 @@ LONGEST_BEFORE = 4_000
 """Largest number of characters of a withdrawn answer in an address; a longer one is not filled into the form again."""
 LONGEST_NUMBER = 18
 """Largest number of digits of the number of a state."""
+MOST_REFUSED = 100
+"""Number of forms that were refused and whose content is remembered."""
 RENEW_SECONDS = 60.0
 """Time between two renewals of the lease of an open page; shorter if the lease is short."""
 MODES = ("state", "action", "transition")
@@ -89,6 +92,9 @@ class LabelPages:
         self._views: dict[int, int] = {}
         """How often the page of each state was shown; a tab that is closed gives back its state only if no other tab
         has shown it since."""
+        self._refused: dict[int, tuple[int, Mapping[str, str], str]] = {}
+        """The last forms that were refused: their numbers, what was typed, and why; by number modulo `MOST_REFUSED`."""
+        self._refusals = itertools.count(1)
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("experiments.labelling"),
             autoescape=True,
@@ -112,14 +118,14 @@ class LabelPages:
         number = dataset.numbers([id])[0]
         return Markup('<img class="thumb" src="{}/image/{}" alt="{}">').format(self._base, number, text)
 
-    def overview(self, visit: Visit, error: str = "", status: int = 200) -> Response:
+    def overview(self, visit: Visit) -> Response:
         """Show the progress of the session, and offer to begin."""
+        _, error = self._refused_form(visit)
         waiting = [one for one in self._session.handed_out() if one.annotator == visit.annotator]
         numbers = self._session.dataset.numbers([one.id for one in waiting]).tolist()
         return self._page(
             "overview",
             visit,
-            status,
             error=error,
             waiting=list(zip(numbers, waiting, strict=True)),
             settings=self._session.settings,
@@ -127,19 +133,18 @@ class LabelPages:
             n_states=int(self._session.dataset.labelable.sum()),
         )
 
-    def state(self, visit: Visit, error: str = "", status: int = 200) -> Response:
+    def state(self, visit: Visit) -> Response:
         """Show a state that was asked about: the question, or the answer that was given."""
-        shown = self._question(visit)
+        shown, (typed, error) = self._question(visit), self._refused_form(visit)
         self._views[visit.number] = self._views.get(visit.number, 0) + 1
         return self._page(
             "question",
             visit,
-            status,
             question=shown,
             error=error,
             mode=visit.mode if visit.mode != "transition" or shown.by_transition else MODES[0],
             choices=choices_of(self._session) if self._choices is None else self._choices,
-            values=visit.form or _values(shown, visit.parameters.get("before", "")),
+            values=typed or _values(shown, visit.parameters.get("before", "")),
             view=self._views[visit.number],
             renew=min(RENEW_SECONDS, self._session.settings.lease / 3),
             leased=any(
@@ -161,7 +166,7 @@ class LabelPages:
         try:
             self._session.tell(shown.query.id, _answer(shown, visit), annotator=visit.annotator)
         except AnswerError as error:
-            return self.state(visit, str(error), 422)
+            return self._refuse(f"state/{visit.number}", visit, str(error))
         except QueryError:
             return self.ask(visit, notice="taken")
         return self.ask(visit, saved=str(visit.number))
@@ -225,7 +230,7 @@ class LabelPages:
             low, high = (typed_number(visit.form.get(end, "")) for end in ("low", "high"))
             self._session.set_reward_range(low, high)
         except (AnswerError, OptionError) as error:
-            return self.overview(visit, str(error), 422)
+            return self._refuse("", visit, str(error))
         return self._go("")
 
     def name(self, visit: Visit) -> Response:
@@ -266,7 +271,22 @@ class LabelPages:
         text = self._templates.get_template("refusal.html.j2").render(base=self._base, message=message)
         return Response(text, status, media_type="text/html")
 
-    def _page(self, template: str, visit: Visit, status: int, **context: Any) -> Response:
+    def _refuse(self, path: str, visit: Visit, error: str) -> Response:
+        """Go to the page of a form that was refused, which shows why and what was typed.
+
+        The page is not the response to the form itself, which a browser would send again when it goes back.
+        """
+        number = next(self._refusals)
+        self._refused[number % MOST_REFUSED] = number, visit.form, error
+        return self._go(path, refused=str(number), mode="" if visit.mode == MODES[0] else visit.mode)
+
+    def _refused_form(self, visit: Visit) -> tuple[Mapping[str, str], str]:
+        """Return what was typed into the form that was refused, and why; empty if none was."""
+        wanted = _number(visit.parameters.get("refused", ""))
+        number, form, error = self._refused.get(wanted % MOST_REFUSED, (0, {}, ""))
+        return (form, error) if number == wanted else ({}, "")
+
+    def _page(self, template: str, visit: Visit, **context: Any) -> Response:
         text = self._templates.get_template(f"{template}.html.j2").render(
             base=self._base,
             images=self._session.dataset.images is not None,
@@ -277,7 +297,7 @@ class LabelPages:
             title=self._session.path.name if self._session.path else "Labelling session",
             **context,
         )
-        return Response(text, status, media_type="text/html")
+        return Response(text, media_type="text/html")
 
     def _go(self, path: str, **parameters: str) -> RedirectResponse:
         given = {name: value for name, value in parameters.items() if value}

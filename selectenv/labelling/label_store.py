@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from selectenv.errors import SessionFileError
+from selectenv.errors import SessionFileError, SessionFileRemovedError
 from selectenv.labelling.lease_owners import has_ended
 
 FORMAT = 2
@@ -102,8 +102,11 @@ class LabelStore:
             self._database = _connect(":memory:")
             _fill(self._database, settings or {}, None)
             return
+        if os.path.isdir(path):
+            raise SessionFileError(f"{str(path)!r} is a directory, not the file of a session")
         if not os.path.isfile(path):
             raise SessionFileError(f"there is no session file {str(path)!r}")
+        self._identity = _identity(path)
         with self._errors():
             self._database = _connect(path)
         try:
@@ -112,6 +115,13 @@ class LabelStore:
         except BaseException:
             self._database.close()
             raise
+
+    def _check_in_place(self) -> None:
+        """Raise `SessionFileRemovedError` if the name of the file no longer leads to the file that was opened."""
+        if self.path is not None and _identity(self.path) != self._identity:
+            raise SessionFileRemovedError(
+                f"{self._name} was removed or replaced since the session was opened; this call has changed nothing"
+            )
 
     def _check_format(self) -> None:
         self._database.execute("PRAGMA cell_size_check = ON")
@@ -141,6 +151,7 @@ class LabelStore:
             if self._database.in_transaction:
                 yield
                 return
+            self._check_in_place()
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -378,6 +389,15 @@ def create(path: Path, settings: dict[str, Any], dataset: bytes | None) -> bool:
     finally:
         Path(partial).unlink(missing_ok=True)
     return True
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from others; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _fill(database: sqlite3.Connection, settings: dict[str, Any], dataset: bytes | None) -> None:

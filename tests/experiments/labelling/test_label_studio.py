@@ -84,7 +84,8 @@ def test_several_annotators(write):
     session = LabellingSession(town(), "terminal", 2, answers_per_query=2)
     first, second = export(session, 2)
     content = [annotated(first, (1, 1), (2, 3), (3, 100)), annotated(second, (1, 1), (1, 2))]
-    assert import_labels(session, write(content)) == ImportResult(told=3, known=2)
+    assert import_labels(session, write(content)) == ImportResult(told=3, known=1, differing=2, surplus=1)
+    assert import_labels(session, write([annotated(first, (4, 3))])) == ImportResult(told=0, known=0, surplus=1)
     (label,) = session.labels()
     assert (label.id, label.spread, set(label.rewards.values())) == ("shop", 2.0, {2.0})
     assert [one.id for one in session.handed_out()] == ["home"], "one answer is missing"

@@ -128,8 +128,10 @@ def test_one_number_for_each_outcome(page, session):
 )
 def test_wrong_answers_are_explained_and_kept_in_the_form(page, session, form, message):
     state = page.ask()
-    status, _, text = page.post(f"state/{state}/answer", **form)
-    assert status == 422
+    status, headers, _ = page.post(f"state/{state}/answer", follow=False, **form)
+    assert status == 303, "the browser must not send the form again when it goes back"
+    status, _, text = page.request("GET", headers["location"])
+    assert status == 200
     assert message in words(text)
     assert re.search(r'role="alert">[^<]*number', text)
     shown = fields(text)
@@ -137,6 +139,14 @@ def test_wrong_answers_are_explained_and_kept_in_the_form(page, session, form, m
     mode = form.get("mode", "state")
     assert re.search(rf'value="{mode}" checked', text)
     assert session.answers() == []
+
+
+def test_only_the_last_refused_forms_are_remembered(page, session):
+    state = page.ask()
+    locations = [page.post(f"state/{state}/answer", follow=False, reward=f"x{i}")[1]["location"] for i in range(101)]
+    remembered = [fields(page.request("GET", one)[2])["reward"] for one in (locations[0], locations[1], locations[100])]
+    assert remembered == ["", "x1", "x100"]
+    assert fields(page.get(f"state/{state}?refused=7x")[2])["reward"] == ""
 
 
 def test_skip_puts_a_state_off(page, session):
@@ -218,7 +228,7 @@ def test_the_range_of_the_rewards_gives_bounds(page, session):
         ("", "", "missing"),
     ):
         status, _, text = page.post("range", low=low, high=high)
-        assert (status, message in words(text)) == (422, True)
+        assert (status, message in words(text)) == (200, True)
     text = page.post("range", low="-20", high="10")[2]
     bounds = session.bounds()
     assert f"{bounds.regret:.4g} The policy so far earns at most this much less" in words(text)

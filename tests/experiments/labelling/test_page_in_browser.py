@@ -211,6 +211,26 @@ def test_keys_in_several_fields(browser, log):
         assert browser.run(shown)[:3] == ["10", "-1", ""]
 
 
+def test_going_back_after_a_refused_answer(browser, log):
+    session = selectenv.LabellingSession(log, "terminal", 2, reward_range=(-20, 10))
+    with served(session) as page:
+        browser.go(page.link)
+        browser.press_and_wait(ENTER)
+        state = browser.run(STATE)
+        browser.press("-99")
+        browser.press_and_wait(ENTER)
+        assert "-99 is outside the range" in browser.text("#error")
+        assert browser.run("return document.querySelector('#reward').value") == "-99"
+        browser.press("1")
+        browser.press_and_wait(ENTER)
+        assert browser.run(STATE) != state
+        browser.back()
+        assert browser.run(STATE) == state
+        browser.go("about:blank")
+    assert session.answers()[0].answer == -20
+    assert browser.complaints() == []
+
+
 def test_the_page_fits_a_phone_and_a_laptop(browser, log):
     session = selectenv.LabellingSession(log, "terminal", 3)
     session.set_reward_range(-20, 10)

@@ -12,6 +12,7 @@ from selectenv.errors import (
     ClosedError,
     SessionError,
     SessionFileError,
+    SessionFileRemovedError,
 )
 from selectenv.labelling import label_store, session_files, stored_dataset
 from tests.damage import attempt, damaged_copies
@@ -289,3 +290,22 @@ def test_the_file_holds_plain_json(tmp_path):
     ((annotator, given, rewards),) = database.execute("SELECT annotator, given, rewards FROM answers").fetchall()
     database.close()
     assert (annotator, json.loads(given), json.loads(rewards)) == ("ann", {"1": 2.0}, [2.0, 2.0])
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_while_it_is_open_is_noticed(tmp_path, replaced):
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "terminal", 3, path) as session:
+        query = session.ask()
+        path.unlink()
+        if replaced:
+            LabellingSession(town(), "terminal", 3, path).close()
+        with pytest.raises(SessionFileRemovedError, match="was removed or replaced"):
+            session.tell(query.id, 1)
+        assert session.answers() == []
+    assert path.exists() == replaced
+
+
+def test_a_directory_is_not_a_session(tmp_path):
+    with pytest.raises(SessionFileError, match="is a directory, not the file of a session"):
+        LabellingSession.open(tmp_path)
