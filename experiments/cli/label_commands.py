@@ -141,6 +141,8 @@ def _add_start(action: AddCommand) -> None:
     parser.add_argument(
         "--delimiter", default=",", help="character between two fields of a CSV file (default: a comma)"
     )
+    parser.add_argument("--encoding", default="utf-8", help="encoding of a CSV file, such as cp1252 (default: utf-8)")
+    parser.add_argument("--decimal", default=".", help="decimal sign of numbers in a CSV file (default: a point)")
     parser.add_argument("--session", type=Path, required=True, help="file of the session to create")
     parser.add_argument("--state", nargs="+", metavar="COLUMN", help="columns that make up the state")
     parser.add_argument("--action", metavar="COLUMN", help="column of the action")
@@ -255,7 +257,8 @@ def _dataset(options: argparse.Namespace) -> OfflineDataset:
     roles = {name: getattr(options, name) for name in READING} | {"bins": dict(map(_bins, options.bins))}
     if options.log.suffix in (".parquet", ".pq"):
         return selectenv.from_parquet(options.log, **roles)
-    return selectenv.from_csv(options.log, **roles, delimiter=options.delimiter)
+    written = {name: getattr(options, name) for name in ("delimiter", "encoding", "decimal")}
+    return selectenv.from_csv(options.log, **roles, **written)
 
 
 def _budget(text: str) -> int | float:

@@ -1,6 +1,8 @@
 """Answers from CSV files: a person's own table, questions that were filled in, or labels of another session."""
 
+import codecs
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,6 +10,7 @@ from typing import Any, NamedTuple
 from experiments.errors import LabelsFileError
 from experiments.labelling.typed_numbers import typed_number
 from selectenv import LabellingSession
+from selectenv.checks import did_you_mean
 from selectenv.errors import AnswerError, UnknownStateError
 from selectenv.labelling.queries import ActionSummary, actions_taken, transitions_of
 
@@ -55,6 +58,8 @@ def read_labels(session: LabellingSession, path: Path) -> dict[Any, Any]:
         earlier = given.setdefault(state, {}).setdefault(key, reward)
         if earlier.value != reward.value:
             raise _refusal(path, number, f"row {earlier.row} has another reward for the same entry")
+    if not given:
+        raise LabelsFileError(f"{str(path)!r}: no reward is filled in")
     return {state: _answer(session, state, rewards, path) for state, rewards in given.items()}
 
 
@@ -65,12 +70,16 @@ def _refusal(path: Path, row: int, reason: str) -> LabelsFileError:
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Return the rows by column, and their numbers; missing fields at the end of a row are empty."""
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
-            delimiter = max(DELIMITERS, key=header.count)
-            file.seek(0)
-            rows = list(csv.reader(file, delimiter=delimiter, strict=True))
-    except (OSError, UnicodeError, csv.Error) as error:
+        content = path.read_bytes()
+        wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = content.decode("utf-16" if wide else "utf-8-sig")
+        delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except UnicodeError:
+        raise LabelsFileError(
+            f"{str(path)!r} is not text in UTF-8: save it again as CSV in UTF-8, as spreadsheets offer"
+        ) from None
+    except (OSError, csv.Error) as error:
         raise LabelsFileError(f"{str(path)!r} cannot be read: {error}") from None
     names = [name.strip() for name in rows[0]] if rows else []
     if any(names.count(name) != 1 for name in REQUIRED):
@@ -106,6 +115,11 @@ def _answer(session: LabellingSession, state: Any, rewards: dict[Key, Reward], p
     """Return the answer about a state: one number, or one per distinct transition."""
     if list(rewards) == [WHOLE]:
         return rewards[WHOLE].value
+    names = [str(action.action).strip() for action in actions_of(session, state)]
+    for (action, _, _), reward in rewards.items():
+        if action and action not in names:
+            reason = f"unknown action {action!r} in the state {state!r}; {did_you_mean(action, names)}"
+            raise _refusal(path, reward.row, reason)
     answer, used = [], set()
     for transition in transitions_of(actions_of(session, state)):
         entered = transition.ending if transition.next_id is None else transition.next_id

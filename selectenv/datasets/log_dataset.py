@@ -197,7 +197,8 @@ def _order(log: Log) -> IntArray | None:
             log.where,
             order[first + 1],
             log.time.name,
-            f"{log.where(int(order[first]))}{of_episode} has the same time, so their order is not known",
+            f"{log.where(int(order[first]))}{of_episode} has the same time, so their order is not known; leave out "
+            "time to take the rows in their order",
         )
     return order
 

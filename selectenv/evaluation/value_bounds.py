@@ -110,7 +110,7 @@ def range_ends(dataset: OfflineDataset, low: Any, high: Any) -> tuple[FloatArray
 
 
 def _range_end(name: str, end: Any, n: int) -> FloatArray:
-    found = as_reals(name, [end] if is_real(end) else end, OptionError)
+    found = as_reals(name, [end] if is_real(end) or isinstance(end, float | np.floating) else end, OptionError)
     if found.shape not in ((1,), (n,)) or not (np.abs(found) <= LARGEST_REWARD).all():
         raise OptionError(f"{name} must be a finite number, or {n} of them, one per state, not {shown(end)}")
     return found

@@ -331,7 +331,7 @@ def test_import_says_what_differs(capsys, tmp_path):
         session.tell(state, 1)
     (tmp_path / "one.csv").write_text(f'state,reward\n"{state}",2\n')
     assert main(["label", "import", "labels.sqlite", "one.csv"]) == 0
-    assert "with other rewards: 1. They stay as they are" in capsys.readouterr().out
+    assert "with other rewards: 1. Those stored stay as they are" in capsys.readouterr().out
     (tmp_path / "two.csv").write_text("state,reward\nplace=moon,2\n")
     assert main(["label", "import", "labels.sqlite", "two.csv"]) == 1
     said = capsys.readouterr().err

@@ -59,13 +59,16 @@ def test_labels_are_used_as_far_as_the_strategy_asks(labels):
         ("state,reward\nhome,nan\n", "row 2: 'nan' is not a finite number"),
         ("state,reward\nroad,1\n\nhome,1\nhome,2\n", "row 5: row 4 has another reward"),
         ("state,action,reward\nroad,,1\nhome,0,1\n", "row 3: the state 'home' .* none for the action 1"),
-        ("state,action,reward\nhome,0,1\nhome,1,1\nhome,5,1\n", "row 4: the data never show the action '5'"),
+        (
+            "state,action,reward\nhome,0,1\nhome,1,1\nhome,5,1\n",
+            "row 4: unknown action '5' in .*; allowed: 0, 1",
+        ),
         ("state,action,reward\nhome,0,1\nhome,1,1\nhome,,1\n", "row 4: the state 'home' also has rewards per action"),
         ("state,reward\nroad,1\nhoem,1\n", "row 3: there is no state with id 'hoem'.* Did you mean 'home'"),
         ("state,reward\na street, at night,1\n", "row 2: it has 3 fields, and the header 2; .* needs quotes"),
         ("state,reward,reward\nhome,1,2\n", "columns state and reward"),
         ('state,reward\n"home,1\n', "cannot be read"),
-        ("state,reward\nhome\xff,1", "cannot be read"),
+        ("state,reward\nhome\xff,1", "is not text in UTF-8: save it again"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path, text, what):
@@ -143,3 +146,15 @@ def test_tables_of_a_session():
     assert [row["state"] for row in read["labels.csv"]] == ["shop", "shop", "home", "home"]
     assert len(read["policy.csv"]) == 6
     assert [row["labels"] for row in read["curve.csv"]] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("text", ["state,reward\n", "state,action,next_state,times,ended,reward\nhome,0,shop,2,0,\n"])
+def test_tables_without_a_reward_are_refused(labels, text):
+    with pytest.raises(LabelsFileError, match="no reward is filled in"):
+        import_labels(LabellingSession(town(), "visitation", 3), labels(text))
+
+
+def test_tables_in_utf_16_are_read(labels, tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_bytes("state,reward\nhome,0.5\n".encode("utf-16"))
+    assert import_labels(LabellingSession(town(), "visitation", 3), path).told == 1

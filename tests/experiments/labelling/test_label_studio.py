@@ -149,3 +149,10 @@ def test_the_labelling_interface_is_xml_with_one_number():
         assert number.attrib["toName"] == view.find("Text").attrib["name"]
         assert {key: number.attrib.get(key) for key in attributes} == attributes
         assert view.find("Text").attrib["value"] == "$text"
+
+
+def test_exports_without_annotations_are_refused(write):
+    session = LabellingSession(town(), "terminal", 2)
+    for content in ([], [annotated(task) for task in export(session, 2)]):
+        with pytest.raises(LabelsFileError, match="no task has an annotation"):
+            import_labels(session, write(content))
