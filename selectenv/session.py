@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from selectenv.checks import check_flag, check_instance, check_int, check_path, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import DatasetError, QueryError, SessionFileRemovedError
+from selectenv.errors import QueryError, SessionFileRemovedError
 from selectenv.evaluation.value_bounds import ValueBounds
 from selectenv.labelling.answer_log import AnswerLog
 from selectenv.labelling.answers import as_text, rewards_of
@@ -24,7 +24,7 @@ from selectenv.labelling.query_queue import QueryQueue
 from selectenv.labelling.reward_range import RewardRange, checked_ends
 from selectenv.labelling.session_files import dataset_of, make_or_resume
 from selectenv.labelling.session_reports import CurvePoint, GivenAnswer, HandedOut, Label, SessionStatus
-from selectenv.labelling.session_settings import SessionSettings, check_annotator
+from selectenv.labelling.session_settings import SessionSettings, check_annotator, check_unlabelled
 from selectenv.labelling.state_policy import StatePolicy
 from selectenv.labelling.strategy import find_strategy
 from selectenv.labelling.told_problem import ToldProblem
@@ -78,12 +78,7 @@ class LabellingSession:
             SessionError: the file is a session of another dataset or with other settings.
             SessionFileError: the file is damaged or not a session.
         """
-        check_instance("dataset", dataset, OfflineDataset)
-        if dataset.has_rewards:
-            raise DatasetError(
-                "the dataset has rewards, so a person is not needed: use it in an environment, or pass "
-                "dataset.without_rewards"
-            )
+        check_unlabelled(dataset)
         agent = find_strategy(strategy)
         settings = SessionSettings.of(
             dataset,

@@ -1,6 +1,7 @@
 """The commands of labelling sessions: `selectenv label start`, `ask`, `serve`, `status` and so on."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,13 @@ def _start(options: argparse.Namespace) -> None:
 def _grouped(dataset: OfflineDataset, groups: str | None) -> OfflineDataset:
     """Return a dataset over groups of its states, if that is wanted."""
     if groups is None:
+        once = int((dataset.visits == 1).sum())
+        if dataset.vectors is not None and 2 * once > dataset.n_states:
+            print(
+                f"warning: {once:,} of {dataset.n_states:,} vectors were seen once, and a label on one of them tells "
+                "nothing about the others; --groups 50 labels 50 groups of similar vectors instead",
+                file=sys.stderr,
+            )
         return dataset
     return selectenv.group_states(dataset, int(groups) if groups.isdecimal() else groups)
 
@@ -334,7 +342,9 @@ def _export(options: argparse.Namespace) -> None:
             _write(out / "questions.csv", questions_csv(queries))
             print(
                 f"next: fill in the column reward of {out / 'questions.csv'}, then `selectenv label import "
-                f"{options.file} {out / 'questions.csv'}`. The questions are not asked elsewhere for {TASK_DAYS} days"
+                f"{options.file} {out / 'questions.csv'}`. An empty next_state means that the "
+                "episode ended or that the log does not say more; the column ended counts the ends. The questions are "
+                f"not asked elsewhere for {TASK_DAYS} days"
             )
         else:
             if options.rewards:
@@ -345,6 +355,8 @@ def _export(options: argparse.Namespace) -> None:
                     print("no curve.csv: bounds need a range that holds all rewards; repeat with --rewards LOW HIGH")
                 else:
                     _write(out / name, text(session))
+            print(f"written: {session.policy().save(out / 'policy.npz')}")
+            print(f"next: policy = selectenv.load_policy({str(out / 'policy.npz')!r}) in Python")
             _say_next(session, options.file)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from experiments.labelling.label_files import actions_of
 from selectenv.labelling.queries import Query, TransitionSummary, transitions_of
 from selectenv.labelling.session_reports import CurvePoint
-from selectenv.labelling.state_policy import COLUMNS
 from selectenv.session import LabellingSession
 
 QUESTION_COLUMNS = ("state", "action", "next_state", "times", "ended")
@@ -40,7 +39,8 @@ def _entries(state: Any, transition: TransitionSummary) -> tuple[Any, ...]:
 
 def policy_csv(session: LabellingSession) -> str:
     """Return the policy, one row per state and action."""
-    return _csv(COLUMNS, session.policy().rows())
+    policy = session.policy()
+    return _csv(policy.header, policy.rows())
 
 
 def curve_csv(session: LabellingSession) -> str:

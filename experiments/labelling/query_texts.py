@@ -35,7 +35,8 @@ def printable(text: object) -> str:
 def query_text(session: LabellingSession, query: Query) -> str:
     """Return what a person needs to see of a query, in several lines."""
     data = session.dataset
-    lines = [f"Question {query.number} of {session.budget}: {query.id}"]
+    asked = query.id if query.group is None else state_text(data, query.id)
+    lines = [f"Question {query.number} of {session.budget}: {asked}"]
     if query.group is not None:
         lines += [
             f"  {column.name}: {column.low:.3g} to {column.high:.3g}, median {column.middle:.3g} "

@@ -362,7 +362,6 @@ def create(path: Path, settings: dict[str, Any], dataset: bytes | None) -> bool:
         SessionFileError: it cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial")
     except OSError as error:
         raise SessionFileError(f"{str(path)!r} cannot be written: {error}") from None

@@ -230,6 +230,18 @@ def test_skipping_goes_through_all_states_before_any_comes_back(name, tmp_path):
         assert session.status().done
 
 
+def test_what_is_not_a_dataset_or_not_an_option_is_explained():
+    for wrong in ("robot.csv", [1], None):
+        with pytest.raises(OptionTypeError, match=r"read a log with selectenv\.from_csv, .*from_dataframe, .*load"):
+            LabellingSession(wrong, budget=3)
+    for option, advice in (("annotator", r"ask\(annotator="), ("groups", "group_states"), ("leese", "mean 'lease'")):
+        with pytest.raises(UnknownNameError, match=f"unknown option '{option}' of a session.*{advice}") as found:
+            LabellingSession(town(), budget=3, **{option: 3})
+        assert "answers_per_query" in str(found.value)
+    with pytest.raises(OptionError, match="low must be a finite number"):
+        LabellingSession(town(), "terminal", 3).bounds(float("nan"), 1)
+
+
 def test_an_answer_to_a_skipped_query_counts_towards_the_budget():
     session = LabellingSession(town(), "terminal", 2)
     a, b = session.ask().id, session.ask().id

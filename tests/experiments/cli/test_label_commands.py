@@ -17,6 +17,7 @@ import pytest
 
 import selectenv
 from experiments.cli.main import main, parser
+from experiments.labelling.query_texts import query_text
 from selectenv.errors import AnswerRangeError
 
 COLUMNS = ["--state", "place", "load", "--action", "action", "--episode", "trip", "--time", "time"]
@@ -160,7 +161,7 @@ def test_status_and_export(capsys, tmp_path):
     assert main(["label", "export", "labels.sqlite", "--out", "results", "--rewards", "0", "1"]) == 0
     assert "less than the best one" in capsys.readouterr().out
     tables = {}
-    for path in (tmp_path / "results").iterdir():
+    for path in (tmp_path / "results").glob("*.csv"):
         with path.open(newline="") as file:
             tables[path.name] = list(csv.DictReader(file))
     assert {name: len(rows) for name, rows in tables.items()} | {"labels.csv": 0} == {
@@ -382,3 +383,50 @@ def test_sessions_about_groups_of_vectors(tmp_path, monkeypatch, capsys):
         assert session.ask().group.columns[1].name == "x1"
     assert main([*command, "--vectors", "--groups", "trips"]) == 1
     assert "allowed: episode" in capsys.readouterr().err
+
+
+def test_vectors(capsys, tmp_path):
+    rows = "\n".join(f"{i // 10},{i / 7:.3f},{-i / 3:.3f},{i % 2}" for i in range(40))
+    (tmp_path / "log.csv").write_text(f"trip,x,v,move\n{rows}\n")
+    start = ["label", "start", "log.csv", "--state", "x", "v", "--action", "move", "--episode", "trip", "--vectors"]
+    assert main([*start, "--budget", "2", "--session", "plain.sqlite"]) == 0
+    assert "warning: 40 of 40 vectors were seen once" in capsys.readouterr().err
+    assert main([*start, "--budget", "2", "--session", "labels.sqlite", "--groups", "4"]) == 0
+    assert "warning" not in capsys.readouterr().err
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        text = query_text(session, query := session.ask())
+        assert text.startswith(f"Question 1 of 2: group {query.id}\n")
+        session.tell(query.id, 1)
+        wanted = session.policy().action([1.0, -2.0])
+    assert main(["label", "export", "labels.sqlite"]) == 0
+    assert "selectenv.load_policy('out/policy.npz')" in capsys.readouterr().out
+    assert selectenv.load_policy("out/policy.npz").action([1.0, -2.0]) == wanted
+
+
+def test_missing_directories_are_named(capsys):
+    assert start("--session", "none/labels.sqlite") == 1
+    assert "there is no directory 'none'" in capsys.readouterr().err
+
+
+def test_files_of_other_countries(capsys, tmp_path):
+    (tmp_path / "log.csv").write_bytes("trip;ort;move;x\n1;K\u00fcche;go;0,5\n1;Flur;go;1,5\n".encode("cp1252"))
+    start = [
+        "label",
+        "start",
+        "log.csv",
+        "--state",
+        "ort",
+        "x",
+        "--action",
+        "move",
+        "--episode",
+        "trip",
+        "--budget",
+        "1",
+    ]
+    start += ["--session", "labels.sqlite", "--delimiter", ";", "--bins", "x=2"]
+    assert main(start) == 1
+    assert "--encoding cp1252" in capsys.readouterr().err
+    assert main([*start, "--encoding", "cp1252"]) == 1
+    assert "--decimal ," in capsys.readouterr().err
+    assert main([*start, "--encoding", "cp1252", "--decimal", ","]) == 0

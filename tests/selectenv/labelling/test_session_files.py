@@ -27,7 +27,7 @@ def tree():
 
 
 def test_sessions_are_resumed_with_everything(tmp_path, tree):
-    path, bare = tmp_path / "some" / "labels.sqlite", tree.dataset.without_rewards
+    path, bare = tmp_path / "labels.sqlite", tree.dataset.without_rewards
     options = {"learner": "adapted", "gamma": 0.9, "answers_per_query": 1, "lease": 5.0}
     with LabellingSession(bare, agents.make("guided", decay="convex"), 0.2, path, 7, **options) as session:
         answer_all(session, tree.dataset, budget=3)
