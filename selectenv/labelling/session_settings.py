@@ -234,7 +234,8 @@ def check_unlabelled(dataset: Any) -> OfflineDataset:
     if not isinstance(dataset, OfflineDataset):
         raise OptionTypeError(
             f"dataset must be an OfflineDataset, not of type {type(dataset).__name__}: read a log with "
-            "selectenv.from_csv, a data frame with selectenv.from_dataframe, and a saved dataset with selectenv.datasets.load"
+            "selectenv.from_csv, a data frame with selectenv.from_dataframe, and a saved dataset with "
+            "selectenv.datasets.load"
         )
     if dataset.has_rewards:
         raise DatasetError(
