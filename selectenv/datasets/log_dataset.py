@@ -329,7 +329,7 @@ def _ids(columns: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], Int32Array, di
 
     The id of a state of one column is its value; with several columns it is text such as "place=lift, cargo=meal".
     """
-    ((_, ids),) = columns.items() if len(columns) == 1 else (("", _joined(columns)),)
+    ids = next(iter(columns.values())) if len(columns) == 1 else _joined(columns)
     order = np.argsort(ids, kind="stable")
     place = np.empty(len(ids), np.int32)
     place[order] = np.arange(len(ids))

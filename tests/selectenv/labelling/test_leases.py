@@ -152,6 +152,28 @@ def test_queries_that_others_get_meanwhile_are_listed_the_next_time(tmp_path, mo
         assert len(session.handed_out()) == 1
 
 
+def test_nobody_else_can_ask_while_a_query_is_handed_out(tmp_path, monkeypatch):
+    """Finding a query and leasing it is one transaction, which others wait for."""
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "terminal", 2, path) as session, LabellingSession.open(path) as other:
+        session.ask(2)
+        session.release("shop")
+        session.release("home")
+        available, asked = session._available, []
+        thread = threading.Thread(target=lambda: asked.append(other.ask().id))
+
+        def available_while_the_other_asks(*arguments):
+            found = available(*arguments)
+            thread.start()
+            thread.join(0.3)  # it waits until this transaction ends
+            return found
+
+        monkeypatch.setattr(session, "_available", available_while_the_other_asks)
+        assert session.ask().id == "shop"
+        thread.join()
+        assert asked == ["home"]
+
+
 def test_a_forked_process_must_open_the_session_itself(tmp_path, monkeypatch):
     """It shares the connection to the file, which SQLite forbids, and must not give back what it did not hand out."""
     with LabellingSession(town(), "guided", 3, tmp_path / "labels.sqlite") as session:

@@ -121,13 +121,17 @@ class Witness(RankingAgent):
 
 @pytest.mark.parametrize("labels_per_refit", [1, 3])
 @pytest.mark.parametrize("one_at_a_time", [False, True])
-def test_strategies_see_what_they_would_see_there(labels_per_refit, one_at_a_time):
-    problem = without_noise(published("Tree"))
+@pytest.mark.parametrize("falling", [False, True])
+def test_strategies_see_what_they_would_see_there(labels_per_refit, one_at_a_time, falling):
+    """Values grow with the labels in Tree, and fall in one random world: they are scaled by the largest one so far."""
+    made = selectenv.make_problem(random_world(33), dataset_size=300, cache=False) if falling else published("Tree")
+    problem = without_noise(made)
     there, here = Witness(one_at_a_time), Witness(one_at_a_time)
     wanted = episode(problem, there, 7, 0, labels_per_refit=labels_per_refit)
     session = selectenv.LabellingSession(problem.dataset.without_rewards, here, 7, labels_per_refit=labels_per_refit)
     assert answer_all(session, problem.dataset) == wanted
     assert len(here.seen) == len(there.seen)
+    assert falling == any(0 < np.abs(obs["value"]).max() < 1 for obs, _ in there.seen)
     for (obs, info), (obs2, info2) in zip(there.seen, here.seen, strict=True):
         assert list(obs) == list(obs2)
         for key in obs:
