@@ -53,7 +53,7 @@ MODES = ("state", "action", "transition")
 NOTICES = {
     "taken": "Somebody else is working on that state, or has answered it. Here is another one.",
     "nothing": "There is no answer of yours to undo.",
-    "skipped": "Skipped. The state comes back at the end.",
+    "skipped": "Skipped. The state comes back after all others.",
     "undone": "The answer is withdrawn. Answer again, or skip the state.",
 }
 """Messages of the page, by the value of `notice` in its address."""

@@ -13,7 +13,7 @@ HELP = """An answer is the reward of acting in this state:
   1.5                 the same for every action
   east=1, north=-1    one number per action, for all actions that are listed
   1, 0, -1            one number per outcome, in the order in which they are listed; 1; 0; -1 is the same
-  s                   skip: costs nothing, the question comes back at the end
+  s                   skip: costs nothing, the question comes back after all others
   u                   undo: take the last answer back, and ask again
   q                   quit: everything is stored; the same command continues"""
 PROMPT = "reward (? for help): "
