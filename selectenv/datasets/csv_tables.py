@@ -44,7 +44,7 @@ class CsvFile:
                 encoding; or the decimal sign is the delimiter.
             DatasetFileError: the file has no header, or is not text in this encoding.
         """
-        delimiter = "\t" if delimiter == r"\t" else delimiter
+        delimiter = "\t" if isinstance(delimiter, str) and delimiter == r"\t" else delimiter
         if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
             raise OptionError(f"delimiter must be one character, such as ',' or ';', not {shown(delimiter)}")
         if check_name("value of `decimal`", decimal, (".", ",")) == delimiter:
