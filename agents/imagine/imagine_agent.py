@@ -137,7 +137,7 @@ class Imagine(RankingAgent):
         if not self._left or not self._advisers:
             return None
         planned = only_open(self._scores, info)
-        left = min(self._left, np.count_nonzero(~np.isnan(planned)))  # a person may have skipped the others
+        left = min(self._left, int(np.count_nonzero(~np.isnan(planned))))  # a person may have skipped the others
         plan = top_k(planned, left)
         advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
         utilities = self._planner.utilities([plan, *(top_k(scores, left) for scores in advice)])

@@ -348,7 +348,7 @@ def _endings(columns: dict[str, NDArray[Any]], following: Int32Array, outside: B
     led = outside & (following >= 0)
     if not led.any():
         return None
-    numbers, code = number_values(following[led])
+    numbers, code = number_values(following[led].astype(np.int64))
     names, place, parts = _ids({name: _narrow(values[numbers]) for name, values in columns.items()})
     found = np.full(len(following), -1, np.int32)
     found[led] = place[code]

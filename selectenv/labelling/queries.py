@@ -198,5 +198,5 @@ def _excerpt(dataset: OfflineDataset, names: list[Action], at: int) -> Excerpt:
         Step(state_id(dataset, dataset.state[t]), names[dataset.action[t]], t == at) for t in range(low, high + 1)
     )
     end = "terminated" if dataset.terminated[high] else "truncated" if dataset.truncated[high] else ""
-    ending = _ending(dataset, dataset.endings and dataset.endings.code, high)
+    ending = _ending(dataset, None if dataset.endings is None else dataset.endings.code, high)
     return Excerpt(steps, bool(dataset.episode_start[low]), state_id(dataset, dataset.next_state[high]), end, ending)

@@ -92,7 +92,7 @@ class QueryQueue:
         skipped = np.array(sorted(self._store.skipped()), np.int64)
         last = len(self._store.queries()) + 1
         counted = np.array([last if one in skipped else one for one in numbers], np.int64)
-        return (counted - np.searchsorted(skipped, counted)).tolist()
+        return [int(one) for one in counted - np.searchsorted(skipped, counted)]
 
 
 def _listed(annotators: list[str]) -> str:
