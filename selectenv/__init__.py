@@ -16,6 +16,7 @@ from selectenv.domains.gym_env import GymWorld
 from selectenv.domains.tabular import TabularWorld, from_outcomes, from_toy_text
 from selectenv.env import RewardSelectionEnv
 from selectenv.factory import make_env, make_problem, make_vector_env
+from selectenv.labelling.state_policy import load_policy
 from selectenv.learners import FitResult, register_learner
 from selectenv.policies import Policy, TablePolicy
 from selectenv.problem import SelectionProblem
@@ -58,6 +59,7 @@ __all__ = [
     "from_parquet",
     "from_toy_text",
     "group_states",
+    "load_policy",
     "make_env",
     "make_problem",
     "make_vector_env",

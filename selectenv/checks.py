@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.errors import LabelError, OptionError, OptionTypeError, SelectEnvError, UnknownNameError
+from selectenv.errors import FileError, LabelError, OptionError, OptionTypeError, SelectEnvError, UnknownNameError
 from selectenv.typing import FloatArray, IntArray
 
 T = TypeVar("T")
@@ -138,6 +138,17 @@ def check_path(name: str, path: Any) -> Path:
     if not text or "\0" in text or len(text) > LONGEST_PATH:
         raise OptionError(f"{name} must be the name of a file or directory, not {shown(text)}")
     return Path(text)
+
+
+def check_parent(path: Path) -> Path:
+    """Return the path of a file to write if its directory exists.
+
+    Raises:
+        FileError: there is no such directory.
+    """
+    if not os.path.isdir(path.parent):
+        raise FileError(f"{os.fspath(path)!r} cannot be written: there is no directory {os.fspath(path.parent)!r}")
+    return path
 
 
 def check_callable(name: str, function: Any, *arguments: str) -> Callable[..., Any]:

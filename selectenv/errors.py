@@ -135,12 +135,20 @@ class SessionFileError(SessionError, OSError):
     """A session file that is missing, damaged, not written by selectenv, or of another format version."""
 
 
+class SessionFileRemovedError(SessionFileError):
+    """A session file that was removed or replaced while the session was open."""
+
+
 class QueryError(SelectEnvError, ValueError):
-    """A query that was not asked, or that has all its answers."""
+    """A query that was not asked, that has all its answers, or that others are working on."""
 
 
 class AnswerError(LabelError):
     """An answer that does not give every transition of a state a finite reward."""
+
+
+class AnswerRangeError(AnswerError):
+    """An answer outside the range of rewards that the session stores."""
 
 
 class VectorCheckError(SelectEnvError, AssertionError):

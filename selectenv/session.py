@@ -1,54 +1,36 @@
 """LabellingSession: the selection problem with rewards that a person supplies (ask and tell)."""
 
 import os
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
-
-import numpy as np
+from typing import Any, overload
 
 from selectenv.checks import check_flag, check_instance, check_int, check_path, check_real, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import ClosedError, DatasetError, QueryError
+from selectenv.errors import QueryError, SessionFileRemovedError
 from selectenv.evaluation.value_bounds import ValueBounds
 from selectenv.labelling.answer_log import AnswerLog
 from selectenv.labelling.answers import as_text, rewards_of
 from selectenv.labelling.bounds_curve import BoundsCurve
+from selectenv.labelling.exclusive_use import ExclusiveUse, one_at_a_time
 from selectenv.labelling.label_store import LabelStore
 from selectenv.labelling.lease_owners import new_owner
-from selectenv.labelling.next_queries import ChoiceState, NextQueries
-from selectenv.labelling.queries import Query, make_query, state_id
+from selectenv.labelling.next_queries import NextQueries
+from selectenv.labelling.queries import Query, actions_taken, make_query, state_id
+from selectenv.labelling.query_queue import QueryQueue
 from selectenv.labelling.reward_range import RewardRange, checked_ends
 from selectenv.labelling.session_files import dataset_of, make_or_resume
 from selectenv.labelling.session_reports import CurvePoint, GivenAnswer, HandedOut, Label, SessionStatus
-from selectenv.labelling.session_settings import SessionSettings, check_annotator
+from selectenv.labelling.session_settings import SessionSettings, check_annotator, check_unlabelled
 from selectenv.labelling.state_policy import StatePolicy
 from selectenv.labelling.strategy import find_strategy
 from selectenv.labelling.told_problem import ToldProblem
 from selectenv.typing import FloatArray
 
 LEASE_SECONDS = 600.0
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _one_at_a_time(
-    method: "Callable[Concatenate[LabellingSession, P], R]",
-) -> "Callable[Concatenate[LabellingSession, P], R]":
-    """Run a method under the lock of the session; raise `ClosedError` if the session is closed."""
-
-    @wraps(method)
-    def call(session: "LabellingSession", /, *arguments: P.args, **options: P.kwargs) -> R:
-        with session._lock:
-            if session._closed:
-                raise ClosedError("the session is closed: open it again with LabellingSession.open(path)")
-            return method(session, *arguments, **options)
-
-    return call
 
 
 class LabellingSession:
@@ -96,12 +78,7 @@ class LabellingSession:
             SessionError: the file is a session of another dataset or with other settings.
             SessionFileError: the file is damaged or not a session.
         """
-        check_instance("dataset", dataset, OfflineDataset)
-        if dataset.has_rewards:
-            raise DatasetError(
-                "the dataset has rewards, so a person is not needed: use it in an environment, or pass "
-                "dataset.without_rewards"
-            )
+        check_unlabelled(dataset)
         agent = find_strategy(strategy)
         settings = SessionSettings.of(
             dataset,
@@ -117,9 +94,14 @@ class LabellingSession:
         learner = settings.find_learner(dataset, settings.options["learner"], "this")
         chooser = NextQueries(ToldProblem(dataset, learner), agent, settings)
         ends = None if reward_range is None else checked_ends(dataset, reward_range)
-        self._begin(make_or_resume(None if path is None else check_path("path", path), settings, dataset), chooser)
-        if ends is not None:
-            self.set_reward_range(*ends)
+        store = make_or_resume(None if path is None else check_path("path", path), settings, dataset)
+        try:
+            self._begin(store, chooser)
+            if ends is not None:
+                self.set_reward_range(*ends)
+        except BaseException:
+            store.close()
+            raise
 
     @classmethod
     def open(
@@ -158,8 +140,8 @@ class LabellingSession:
     def _begin(self, store: LabelStore, chooser: NextQueries) -> None:
         self.settings, self.strategy, self.problem = chooser.settings, chooser.strategy, chooser.problem
         self.dataset = chooser.problem.dataset
-        self._store, self._owner, self._chooser = store, new_owner(), chooser
-        self._lock, self._closed = threading.RLock(), False
+        self._store, self._owner, self._chooser, self._use = store, new_owner(), chooser, ExclusiveUse()
+        self._queue = QueryQueue(store, chooser, self._owner)
         self._log, self._curve = AnswerLog(store, self.settings.answers_per_query), BoundsCurve(self.problem)
         self._range = RewardRange(self.dataset, store)
         store.release_ended()
@@ -177,11 +159,12 @@ class LabellingSession:
 
     def close(self) -> None:
         """Close the file; queries that this session handed out and that were not answered can be asked again."""
-        with self._lock:
-            if not self._closed:
-                self._store.release_of(self._owner)
+        if self._use.end():
+            try:
+                with suppress(SessionFileRemovedError):
+                    self._store.release_of(self._owner)
+            finally:
                 self._store.close()
-                self._closed = True
 
     def __enter__(self) -> "LabellingSession":
         return self
@@ -192,7 +175,7 @@ class LabellingSession:
     def __repr__(self) -> str:
         """Return one line: the file, the strategy and the progress."""
         where = "in memory" if self.path is None else os.fspath(self.path)
-        labels = "closed" if self._closed else f"{len(self._log.labels)} of {self.budget} labels"
+        labels = "closed" if self._use.closed else f"{len(self._log.labels)} of {self.budget} labels"
         return f"<LabellingSession {where}: {self.strategy.name}, {labels}>"
 
     @overload
@@ -209,14 +192,15 @@ class LabellingSession:
         """Hand out the next query, or the next ``k`` different ones.
 
         A query that was handed out is not handed out again before its lease ends or the session that handed it out is
-        closed. Queries that were skipped come last. A strategy that uses answers does not know those that are still
-        missing: ask for one query at a time for the best choice.
+        closed. Queries that were skipped come back once all states were asked about. A strategy that uses answers does
+        not know those that are still missing: ask for one query at a time for the best choice.
 
         Args:
             k: number of queries; by default, a single query is returned instead of a list.
             annotator: who asks; with ``answers_per_query`` above 1, each query goes to that many different annotators.
             lease: duration of the lease in seconds; defaults to the session's.
-            keep: whether the lease outlives this session object, for answers that are imported later.
+            keep: whether the lease outlives this session object, for answers that are imported later; they may have
+                the names of other annotators.
 
         Returns:
             The query, or None if there is none left to hand out: the budget is spent, or others are working on the
@@ -228,35 +212,19 @@ class LabellingSession:
         queries = self._hand_out(wanted, check_annotator(annotator), seconds, owner)
         return queries if k is not None else next(iter(queries), None)
 
-    @_one_at_a_time
+    @one_at_a_time
     def _hand_out(self, wanted: int, annotator: str, seconds: float, owner: str) -> list[Query]:
         while True:
+            self._catch_up()
+            if len(self._log.labels) >= self.budget:
+                return []
             with self._store.writing():
-                found = self._available(annotator, wanted)
-                if len(found) == wanted or len(self._store.queries()) >= self.budget:
-                    until = time.time() + seconds
-                    for number, _ in found:
-                        self._store.lease(number, annotator, until, owner)
-                    return [make_query(self.dataset, state, number, annotator, until) for number, state in found]
-            self._choose(wanted - len(found))
-
-    def _available(self, annotator: str, wanted: int) -> list[tuple[int, int]]:
-        """Return up to ``wanted`` queries that can be handed out; skipped ones only once all others are chosen."""
-        answers = self.settings.answers_per_query
-        found = self._store.available(annotator, answers, wanted, skipped=False)
-        if len(found) < wanted and len(self._store.queries()) >= self.budget:
-            found += self._store.available(annotator, answers, wanted - len(found), skipped=True)
-        return found
-
-    def _choose(self, wanted: int) -> None:
-        """Let the strategy choose at least ``wanted`` more queries, unless another process does so at the same time."""
-        self._catch_up()
-        number, left = self._store.last_choice()
-        chosen = np.array(self._store.queries(), np.int64)
-        if len(chosen) >= self.budget:
-            return
-        states, after = self._chooser.choose(chosen, wanted, ChoiceState(**left))
-        self._store.add_choice(number + 1, states.tolist(), after.as_text())
+                (found, enough), until = self._queue.available(annotator, wanted), time.time() + seconds
+                for number, _ in found if enough else ():
+                    self._store.lease(number, annotator, until, owner)
+            if enough:
+                return self._made(found, annotator, until)
+            self._queue.choose(wanted - len(found))
 
     def tell(self, id: Any, answer: Any, *, annotator: str = "") -> None:
         """Answer a query.
@@ -269,8 +237,9 @@ class LabellingSession:
 
         Raises:
             UnknownStateError: there is no such state.
-            QueryError: the state was not asked about, has all its answers, or has one of this annotator.
-            AnswerError: the answer has another form, or a number that is not finite.
+            QueryError: the state was not asked about, has all its answers or one of this annotator, or is handed out to
+                others.
+            AnswerError: the answer has another form, or a number that is not finite or outside the stored range.
         """
         self._tell([(id, answer)], check_annotator(annotator))
 
@@ -284,24 +253,28 @@ class LabellingSession:
         given = check_instance("answers", answers, Mapping)  # type: ignore[type-abstract]
         self._tell(given.items(), check_annotator(annotator))
 
-    @_one_at_a_time
+    @one_at_a_time
     def _tell(self, answers: Iterable[tuple[Any, Any]], who: str) -> None:
-        needed = self.settings.answers_per_query
         with self._store.writing():
+            self._catch_up()
+            labels = len(self._log.labels)
             for id, answer in answers:
                 state, number = self._query(id)
-                rewards = rewards_of(make_query(self.dataset, state, number), answer)
-                present = self._store.annotators_of(number)
-                if who in present or len(present) >= needed:
-                    by = f" by {', '.join(map(repr, present))}" if any(present) else ""
+                rewards = rewards_of(id, actions_taken(self.dataset, state), answer)
+                self._range.check(id, state, rewards)
+                last = self._queue.check_answer(id, number, who)
+                labels += last
+                if labels > self.budget:  # only if a skipped query was answered, in whose place another one was asked
                     raise QueryError(
-                        f"the state {shown(id)} has been answered already{by}: retract the answer first to change it"
+                        f"the budget of {self.budget} labels is spent, so {shown(id)} is not needed any more"
                     )
-                self._store.add_answer(number, who, as_text(answer), rewards.tolist())
+                self._store.add_answer(number, who, as_text(answer), rewards.tolist(), last=last)
 
-    @_one_at_a_time
+    @one_at_a_time
     def skip(self, id: Any, *, annotator: str = "") -> None:
-        """Postpone a query: this costs no budget, and the query comes back after all others.
+        """Postpone a query: this costs no budget, and another state is asked about in its place.
+
+        The query comes back once there is no state left that was not asked about.
 
         Raises:
             UnknownStateError: there is no such state.
@@ -314,12 +287,17 @@ class LabellingSession:
                 raise QueryError(f"the state {shown(id)} has been answered already")
             self._store.skip(number, who)
 
-    @_one_at_a_time
+    @one_at_a_time
     def release(self, id: Any, *, annotator: str = "") -> None:
-        """Give back a query that was handed out to ``annotator``: it is the next one to be asked."""
-        self._store.release(self._query(id)[1], check_annotator(annotator))
+        """Give back a query that was handed out to ``annotator``: it is the next one to be asked.
 
-    @_one_at_a_time
+        Raises:
+            UnknownStateError: there is no such state.
+            QueryError: the state was not asked about, or is handed out to others only.
+        """
+        self._queue.release(id, self._query(id)[1], check_annotator(annotator))
+
+    @one_at_a_time
     def hand_out(self, id: Any, *, annotator: str = "") -> Query:
         """Hand out a query that was asked before: to renew its lease, or after its answer was withdrawn.
 
@@ -333,9 +311,9 @@ class LabellingSession:
             if not self._store.is_free(number, who, self.settings.answers_per_query):
                 raise QueryError(f"the state {shown(id)} has been answered already, or others are working on it")
             self._store.lease(number, who, until, self._owner)
-        return make_query(self.dataset, state, number, who, until)
+        return self._made([(number, state)], who, until)[0]
 
-    @_one_at_a_time
+    @one_at_a_time
     def undo(self, *, annotator: str = "") -> Any:
         """Withdraw the last answer of an annotator; return the id of its state, or None if there is no answer."""
         who = check_annotator(annotator)
@@ -346,7 +324,7 @@ class LabellingSession:
                 self._store.withdraw(mine[-1].number)
             return self._id_of(mine[-1].query) if mine else None
 
-    @_one_at_a_time
+    @one_at_a_time
     def retract(self, id: Any, *, annotator: str | None = None) -> None:
         """Withdraw the answers about a state, or only that of one annotator; the state is asked about again.
 
@@ -364,7 +342,7 @@ class LabellingSession:
             for answer in found:
                 self._store.withdraw(answer.number)
 
-    @_one_at_a_time
+    @one_at_a_time
     def query(self, id: Any) -> Query:
         """Return the query about a state that was asked about.
 
@@ -372,9 +350,15 @@ class LabellingSession:
             UnknownStateError: there is no such state.
             QueryError: the state was not asked about.
         """
-        return make_query(self.dataset, *self._query(id))
+        state, number = self._query(id)
+        return self._made([(number, state)])[0]
 
-    @_one_at_a_time
+    @one_at_a_time
+    def asked(self) -> list[Any]:
+        """Return the ids of the states that were asked about, answered or not, in the order of choice."""
+        return [state_id(self.dataset, state) for state in self._store.queries()]
+
+    @one_at_a_time
     def status(self) -> SessionStatus:
         """Return the progress of the session."""
         self._catch_up()
@@ -388,14 +372,18 @@ class LabellingSession:
             annotators=dict(Counter(answer.annotator for answer in self._log.valid())),
         )
 
-    @_one_at_a_time
+    @one_at_a_time
     def handed_out(self) -> list[HandedOut]:
         """Return the queries that somebody is working on, in the order of choice."""
-        self._catch_up()
-        leases = [lease for lease in self._store.leases() if lease.query not in self._log.labels]
-        return [HandedOut(self._id_of(lease.query), lease.annotator, lease.until) for lease in leases]
+        leases = self._store.leases()
+        self._catch_up()  # now, so that the log has the query of every lease
+        return [
+            HandedOut(self._id_of(lease.query), lease.annotator, lease.until)
+            for lease in leases
+            if lease.query not in self._log.labels
+        ]
 
-    @_one_at_a_time
+    @one_at_a_time
     def answers(self) -> list[GivenAnswer]:
         """Return all answers that were not withdrawn, in the order in which they were told."""
         self._catch_up()
@@ -404,30 +392,32 @@ class LabellingSession:
             for answer in self._log.valid()
         ]
 
-    @_one_at_a_time
+    @one_at_a_time
     def labels(self) -> list[Label]:
         """Return the states that have all their answers, in the order in which they were completed."""
         self._catch_up()
         return [
-            Label.of(make_query(self.dataset, self._log.states[query - 1], query), *self._log.told(query))
+            Label.of(
+                self._id_of(query), actions_taken(self.dataset, self._log.states[query - 1]), *self._log.told(query)
+            )
             for query in self._log.labels
         ]
 
     @property
-    @_one_at_a_time
+    @one_at_a_time
     def rewards(self) -> FloatArray:
         """[size] the rewards that have been told, NaN elsewhere: what the learner sees."""
         self._catch_up()
         return self.problem.rewards.copy()
 
-    @_one_at_a_time
+    @one_at_a_time
     def policy(self) -> StatePolicy:
         """Return the policy that the learner finds with the labels so far."""
         self._catch_up()
         told = self.problem.revealable
         return StatePolicy.of(self.dataset, self.problem.learn(told), told)
 
-    @_one_at_a_time
+    @one_at_a_time
     def bounds(self, low: Any = None, high: Any = None) -> ValueBounds:
         """Return bounds on the value of the policy so far, and an upper bound on the value of any policy.
 
@@ -449,7 +439,7 @@ class LabellingSession:
             self._range.use(ends)
         return found
 
-    @_one_at_a_time
+    @one_at_a_time
     def curve(self, low: Any = None, high: Any = None) -> list[CurvePoint]:
         """Return the bounds before the first label and after every label, in the order of the answers; see `bounds`."""
         self._catch_up()
@@ -461,13 +451,13 @@ class LabellingSession:
         return self.bounds(low, high).regret <= check_real("regret", regret, "[0, inf)")
 
     @property
-    @_one_at_a_time
+    @one_at_a_time
     def reward_range(self) -> tuple[list[float], list[float]] | None:
         """The range that `bounds` uses by default: the lower and the upper ends, one or n of each; None without one."""
         ends = self._range.ends
         return None if ends is None else (ends[0].tolist(), ends[1].tolist())
 
-    @_one_at_a_time
+    @one_at_a_time
     def set_reward_range(self, low: Any, high: Any) -> None:
         """Store the range of unknown rewards in the file, for all who use it; see `bounds` for the arguments.
 
@@ -484,6 +474,14 @@ class LabellingSession:
         if number is None:
             raise QueryError(f"the state {shown(id)} has not been asked about: pass an id that `ask` returned")
         return state, number
+
+    def _made(self, found: list[tuple[int, int]], annotator: str = "", until: float = 0.0) -> list[Query]:
+        """Return queries, given by their numbers and those of their states."""
+        orders = self._queue.orders(number for number, _ in found)
+        return [
+            make_query(self.dataset, state, order, annotator, until)
+            for (_, state), order in zip(found, orders, strict=True)
+        ]
 
     def _id_of(self, query: int) -> Any:
         return state_id(self.dataset, self._log.states[query - 1])

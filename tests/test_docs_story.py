@@ -73,7 +73,9 @@ def test_the_story_runs_from_the_first_block_to_the_last(tmp_path, monkeypatch, 
             printed = "".join(run_command(line, capsys) for line in code.splitlines())
         else:
             assert code in printed
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["curve.csv", "labels.csv", "policy.csv"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        *("curve.csv", "labels.csv", "policy.csv", "policy.npz")
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -136,9 +136,11 @@ class Imagine(RankingAgent):
         """Return the scores [n] of the adviser whose completion is worth most; None if the plan is worth more."""
         if not self._left or not self._advisers:
             return None
-        plan = top_k(only_open(self._scores, info), self._left)
+        planned = only_open(self._scores, info)
+        left = min(self._left, int(np.count_nonzero(~np.isnan(planned))))  # a person may have skipped the others
+        plan = top_k(planned, left)
         advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
-        utilities = self._planner.utilities([plan, *(top_k(scores, self._left) for scores in advice)])
+        utilities = self._planner.utilities([plan, *(top_k(scores, left) for scores in advice)])
         best = int(utilities[1:].argmax())
         return None if utilities[0] > utilities[1 + best] + self.margin else advice[best]
 

@@ -1,6 +1,7 @@
 """The commands of labelling sessions: `selectenv label start`, `ask`, `serve`, `status` and so on."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from experiments.labelling import label_studio
 from experiments.labelling.label_imports import import_labels
 from experiments.labelling.label_tables import TABLES, questions_csv
 from experiments.labelling.page_views import range_of
+from experiments.labelling.query_texts import printable
 from experiments.labelling.terminal_queries import ask_in_terminal
 from selectenv import LabellingSession, OfflineDataset
 from selectenv.datasets import load
@@ -140,6 +142,8 @@ def _add_start(action: AddCommand) -> None:
     parser.add_argument(
         "--delimiter", default=",", help="character between two fields of a CSV file (default: a comma)"
     )
+    parser.add_argument("--encoding", default="utf-8", help="encoding of a CSV file, such as cp1252 (default: utf-8)")
+    parser.add_argument("--decimal", default=".", help="decimal sign of numbers in a CSV file (default: a point)")
     parser.add_argument("--session", type=Path, required=True, help="file of the session to create")
     parser.add_argument("--state", nargs="+", metavar="COLUMN", help="columns that make up the state")
     parser.add_argument("--action", metavar="COLUMN", help="column of the action")
@@ -240,6 +244,13 @@ def _start(options: argparse.Namespace) -> None:
 def _grouped(dataset: OfflineDataset, groups: str | None) -> OfflineDataset:
     """Return a dataset over groups of its states, if that is wanted."""
     if groups is None:
+        once = int((dataset.visits == 1).sum())
+        if dataset.vectors is not None and 2 * once > dataset.n_states:
+            print(
+                f"warning: {once:,} of {dataset.n_states:,} vectors were seen once, and a label on one of them tells "
+                "nothing about the others; --groups 50 labels 50 groups of similar vectors instead",
+                file=sys.stderr,
+            )
         return dataset
     return selectenv.group_states(dataset, int(groups) if groups.isdecimal() else groups)
 
@@ -254,11 +265,15 @@ def _dataset(options: argparse.Namespace) -> OfflineDataset:
     roles = {name: getattr(options, name) for name in READING} | {"bins": dict(map(_bins, options.bins))}
     if options.log.suffix in (".parquet", ".pq"):
         return selectenv.from_parquet(options.log, **roles)
-    return selectenv.from_csv(options.log, **roles, delimiter=options.delimiter)
+    written = {name: getattr(options, name) for name in ("delimiter", "encoding", "decimal")}
+    return selectenv.from_csv(options.log, **roles, **written)
 
 
 def _budget(text: str) -> int | float:
-    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+    try:
+        return int(text) if text.removeprefix("-").isdecimal() else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of labels nor a share of the states") from None
 
 
 def _bins(text: str) -> tuple[str, int | list[float]]:
@@ -277,7 +292,11 @@ def _ask(options: argparse.Namespace) -> None:
     with open_session(options) as session:
         if options.undo:
             undone = session.undo(annotator=options.annotator)
-            print("there is no answer to take back" if undone is None else f"the answer about {undone} is taken back")
+            print(
+                "there is no answer to take back"
+                if undone is None
+                else f"the answer about {printable(undone)} is taken back"
+            )
         told = ask_in_terminal(session, options.annotator)
         print(f"\n{told} answer{'s' * (told != 1)} stored in {options.file}")
         _say_next(session, options.file)
@@ -295,7 +314,7 @@ def _status(options: argparse.Namespace) -> None:
         ]
         for lease in session.handed_out():
             until = time.strftime("%Y-%m-%d %H:%M", time.localtime(lease.until))
-            rows.append(("handed out", f"{lease.id} to {lease.annotator or 'unnamed'} until {until}"))
+            rows.append(("handed out", f"{printable(lease.id)} to {lease.annotator or 'unnamed'} until {until}"))
         if bounds := _bounds(session):
             rows += [
                 ("range of the rewards", range_text(session)),
@@ -323,7 +342,9 @@ def _export(options: argparse.Namespace) -> None:
             _write(out / "questions.csv", questions_csv(queries))
             print(
                 f"next: fill in the column reward of {out / 'questions.csv'}, then `selectenv label import "
-                f"{options.file} {out / 'questions.csv'}`. The questions are not asked elsewhere for {TASK_DAYS} days"
+                f"{options.file} {out / 'questions.csv'}`. An empty next_state means that the "
+                "episode ended or that the log does not say more; the column ended counts the ends. The questions are "
+                f"not asked elsewhere for {TASK_DAYS} days"
             )
         else:
             if options.rewards:
@@ -334,6 +355,8 @@ def _export(options: argparse.Namespace) -> None:
                     print("no curve.csv: bounds need a range that holds all rewards; repeat with --rewards LOW HIGH")
                 else:
                     _write(out / name, text(session))
+            print(f"written: {session.policy().save(out / 'policy.npz')}")
+            print(f"next: policy = selectenv.load_policy({str(out / 'policy.npz')!r}) in Python")
             _say_next(session, options.file)
 
 
@@ -354,14 +377,16 @@ def _batch(session: LabellingSession, count: int, annotator: str) -> list[Query]
 def _import(options: argparse.Namespace) -> None:
     with open_session(options) as session:
         result = import_labels(session, options.labels, options.annotator)
-        print(f"{options.labels}: {result.told} new answers, {result.known} that were known, {result.skipped} skipped")
+        print(f"{options.labels}: new answers: {result.told}; known before: {result.known}; skipped: {result.skipped}")
+        if result.surplus:
+            print(f"not needed, since their questions have all their answers: {result.surplus}")
         if result.differing:
             print(
-                f"{result.differing} of those that were known differ from the file and stay as they are; the page can "
-                f"change them: `selectenv label serve {options.file}`"
+                f"known before or not needed, but with other rewards: {result.differing}. Those stored "
+                f"stay as they are; the page can change them: `selectenv label serve {options.file}`"
             )
         if result.unasked:
-            print(f"{result.unasked} states have not been asked about: import the file again later to use them")
+            print(f"not asked about yet: {result.unasked}; import the file again later to use them")
         _say_next(session, options.file)
 
 
@@ -370,7 +395,7 @@ def _release(options: argparse.Namespace) -> None:
         found = [one for one in session.handed_out() if options.annotator in (None, one.annotator)]
         for one in found:
             session.release(one.id, annotator=one.annotator)
-        print(f"{len(found)} questions taken back")
+        print(f"questions taken back: {len(found)}")
         _say_next(session, options.file)
 
 
@@ -408,7 +433,7 @@ def _say_next(session: LabellingSession, file: Path) -> None:
             f"the budget is spent; next: `selectenv label export {file}` writes labels and policy, "
             f"`selectenv label ask {file} --undo` takes the last answer back"
         )
-    elif status.asked == status.budget and status.handed_out == status.left:
+    elif status.handed_out >= status.left:
         print(
             f"the last questions are handed out; next: `selectenv label status {file}` shows to whom, "
             f"`selectenv label release {file}` takes them back"

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.errors import LabelsFileError
-from experiments.labelling.label_files import known_id, query_about, read_labels
+from experiments.labelling.label_files import actions_of, known_id, read_labels
 from experiments.labelling.label_studio import ANNOTATOR, is_label_studio, read_annotations
 from selectenv import LabellingSession
-from selectenv.errors import QueryError, UnknownStateError
+from selectenv.errors import UnknownStateError
 from selectenv.labelling.answers import rewards_of
 
 
@@ -22,11 +22,13 @@ class ImportResult(NamedTuple):
     known: int
     """Answers to queries that were already answered."""
     differing: int = 0
-    """How many of these are not the answers that were told before."""
+    """How many of the known and surplus answers are not among those that were told before."""
     unasked: int = 0
     """Labels of states that the strategy has not asked about."""
     skipped: int = 0
     """Tasks that annotators skipped."""
+    surplus: int = 0
+    """Answers of further annotators to queries that have all their answers."""
 
 
 def import_labels(session: LabellingSession, path: Path, annotator: str = "") -> ImportResult:
@@ -54,7 +56,8 @@ def _import_csv(session: LabellingSession, path: Path, annotator: str) -> Import
     differing = sum(_differ(session, state, answers[state], told_before[state]) for state in before)
 
     def tell_those_asked() -> int:
-        waiting = {state: one for state, one in answers.items() if state not in known and _is_asked(session, state)}
+        found = [(state, answers[state]) for state in session.asked() if state in answers and state not in known]
+        waiting = dict(found[: session.status().left])
         session.tell_many(waiting, annotator=annotator)
         known.update(waiting)
         return len(waiting)
@@ -72,43 +75,41 @@ def _import_csv(session: LabellingSession, path: Path, annotator: str) -> Import
 
 def _differ(session: LabellingSession, state: Any, one: Any, other: Any) -> bool:
     """Return whether two answers about a state give different rewards to its transitions."""
-    query = query_about(session, state)
-    return not np.array_equal(rewards_of(query, one), rewards_of(query, other))
-
-
-def _is_asked(session: LabellingSession, state: Any) -> bool:
-    try:
-        session.query(state)
-    except QueryError:
-        return False
-    return True
+    actions = actions_of(session, state)
+    return not np.array_equal(rewards_of(state, actions, one), rewards_of(state, actions, other))
 
 
 def _import_annotations(session: LabellingSession, path: Path) -> ImportResult:
     """Tell the annotations of tasks, all those of an annotator or none."""
-    found = []
+    found, asked = [], set(session.asked())
     for one in read_annotations(path):
         try:
-            found.append((session.query(known_id(session, one.state)).id, one.annotator, one.reward))
-        except (UnknownStateError, QueryError) as error:
+            state = known_id(session, one.state)
+        except UnknownStateError as error:
             raise LabelsFileError(f"{one.where} belongs to another session: {error}") from None
+        if state not in asked:
+            raise LabelsFileError(f"{one.where} belongs to another session: this one has not asked about {state!r}")
+        found.append((state, one.annotator, one.reward))
     needed, given = session.settings.answers_per_query, session.answers()
     present, counts = {(one.id, one.annotator): one.answer for one in given}, Counter(one.id for one in given)
-    differing = sum(
-        _differ(session, state, reward, present[state, annotator])
-        for state, annotator, reward in found
-        if reward is not None and (state, annotator) in present
-    )
+    differing = surplus = 0
     told: dict[str, dict[Any, float]] = defaultdict(dict)
     for state, annotator, reward in found:
-        if reward is not None and (state, annotator) not in present and counts[state] < needed:
+        if reward is None:
+            continue
+        if (state, annotator) not in present and counts[state] < needed:
             told[annotator][state] = reward
             present[state, annotator] = reward
             counts[state] += 1
+            continue
+        mine = (state, annotator) in present
+        surplus += not mine
+        others = [present[state, annotator]] if mine else [one for (of, _), one in present.items() if of == state]
+        differing += all(_differ(session, state, reward, other) for other in others)
     for annotator, answers in told.items():
         session.tell_many(answers, annotator=annotator)
     for state, _, reward in found:
         if reward is None and counts[state] < needed:
             session.skip(state, annotator=ANNOTATOR)
     new, skipped = sum(map(len, told.values())), sum(reward is None for _, _, reward in found)
-    return ImportResult(new, len(found) - new - skipped, differing, skipped=skipped)
+    return ImportResult(new, len(found) - new - skipped - surplus, differing, skipped=skipped, surplus=surplus)

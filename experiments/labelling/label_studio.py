@@ -89,6 +89,8 @@ def read_annotations(path: Path) -> list[Annotation]:
         if not isinstance(task, dict):
             raise LabelsFileError(f"{where}: {shown(task)} is not a task")
         found += _annotations(task, where)
+    if not found:
+        raise LabelsFileError(f"{str(path)!r}: no task has an annotation")
     return found
 
 

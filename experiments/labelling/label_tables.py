@@ -6,34 +6,41 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, fields
 from typing import Any
 
-from selectenv.labelling.queries import Query
+from experiments.labelling.label_files import actions_of
+from selectenv.labelling.queries import Query, TransitionSummary, transitions_of
 from selectenv.labelling.session_reports import CurvePoint
-from selectenv.labelling.state_policy import COLUMNS
 from selectenv.session import LabellingSession
 
-QUESTION_COLUMNS = ("state", "action", "next_state", "times")
-"""Columns that tell which transition a reward belongs to, and how often it occurs."""
+QUESTION_COLUMNS = ("state", "action", "next_state", "times", "ended")
+"""Columns that tell which transition a reward belongs to, how often it occurs, and how often it ended the episode."""
 
 
 def labels_csv(session: LabellingSession) -> str:
     """Return the labels, one row per distinct transition, in the order in which they were completed."""
     rows = (
-        (order, label.id, transition.action, transition.next_id, transition.count, reward, label.spread)
+        (order, *_entries(label.id, transition), reward, label.spread)
         for order, label in enumerate(session.labels(), 1)
-        for transition, reward in zip(session.query(label.id).transitions, label.transitions, strict=True)
+        for transition, reward in zip(transitions_of(actions_of(session, label.id)), label.transitions, strict=True)
     )
     return _csv(("label", *QUESTION_COLUMNS, "reward", "spread"), rows)
 
 
 def questions_csv(queries: Iterable[Query]) -> str:
     """Return queries, one row per distinct transition, with an empty column to fill in the rewards."""
-    rows = ((query.id, t.action, t.next_id, t.count, "") for query in queries for t in query.transitions)
+    rows = ((*_entries(query.id, transition), "") for query in queries for transition in query.transitions)
     return _csv((*QUESTION_COLUMNS, "reward"), rows)
+
+
+def _entries(state: Any, transition: TransitionSummary) -> tuple[Any, ...]:
+    """Return the values of `QUESTION_COLUMNS`; an ending is a next state."""
+    entered = transition.ending if transition.next_id is None else transition.next_id
+    return state, transition.action, entered, transition.count, transition.terminated
 
 
 def policy_csv(session: LabellingSession) -> str:
     """Return the policy, one row per state and action."""
-    return _csv(COLUMNS, session.policy().rows())
+    policy = session.policy()
+    return _csv(policy.header, policy.rows())
 
 
 def curve_csv(session: LabellingSession) -> str:

@@ -1,10 +1,13 @@
 """The labelling page as a web application: its routes, and what they do with a session."""
 
+import itertools
 import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
@@ -23,9 +26,10 @@ from experiments.labelling.group_histograms import short
 from experiments.labelling.label_tables import TABLES
 from experiments.labelling.page_guard import PageGuard
 from experiments.labelling.page_views import Question, choices_of, progress, question
-from experiments.labelling.query_texts import state_text
+from experiments.labelling.query_texts import end_text, state_text
 from experiments.labelling.state_images import state_png
 from experiments.labelling.typed_numbers import typed_number
+from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import AnswerError, OptionError, QueryError, SelectEnvError
 from selectenv.labelling.answers import rewards_of
 from selectenv.labelling.session_reports import GivenAnswer
@@ -36,6 +40,12 @@ FORM = "application/x-www-form-urlencoded"
 NAME_COOKIE = "annotator"
 LONGEST_NAME = 100
 """Largest number of characters in a name; the rest is cut off."""
+LONGEST_BEFORE = 4_000
+"""Largest number of characters of a withdrawn answer in an address; a longer one is not filled into the form again."""
+LONGEST_NUMBER = 18
+"""Largest number of digits of the number of a state."""
+MOST_REFUSED = 100
+"""Number of forms that were refused and whose content is remembered."""
 RENEW_SECONDS = 60.0
 """Time between two renewals of the lease of an open page; shorter if the lease is short."""
 MODES = ("state", "action", "transition")
@@ -43,7 +53,7 @@ MODES = ("state", "action", "transition")
 NOTICES = {
     "taken": "Somebody else is working on that state, or has answered it. Here is another one.",
     "nothing": "There is no answer of yours to undo.",
-    "skipped": "Skipped. The state comes back at the end.",
+    "skipped": "Skipped. The state comes back after all others.",
     "undone": "The answer is withdrawn. Answer again, or skip the state.",
 }
 """Messages of the page, by the value of `notice` in its address."""
@@ -55,7 +65,7 @@ class Visit:
 
     annotator: str
     number: int = -1
-    words: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
     """The query parameters of the address."""
     form: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
@@ -63,7 +73,7 @@ class Visit:
     @property
     def mode(self) -> str:
         """What an answer has one number for."""
-        mode = self.form.get("mode", self.words.get("mode", ""))
+        mode = self.form.get("mode", self.parameters.get("mode", ""))
         return mode if mode in MODES else MODES[0]
 
 
@@ -82,6 +92,9 @@ class LabelPages:
         self._views: dict[int, int] = {}
         """How often the page of each state was shown; a tab that is closed gives back its state only if no other tab
         has shown it since."""
+        self._refused: dict[int, tuple[int, Mapping[str, str], str]] = {}
+        """The last forms that were refused: their numbers, what was typed, and why; by number modulo `MOST_REFUSED`."""
+        self._refusals = itertools.count(1)
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("experiments.labelling"),
             autoescape=True,
@@ -92,44 +105,46 @@ class LabelPages:
         self._templates.filters["number"] = number_text
         self._templates.filters["plain"] = field_text
         self._templates.filters["answer"] = answer_text
-        self._templates.filters["state"] = self._shown
+        self._templates.filters["state"] = partial(self._shown, session.dataset)
+        self._templates.filters["policy_state"] = partial(self._shown, session.dataset.cells)
         self._templates.filters["short"] = short
+        self._templates.filters["end"] = end_text
 
-    def _shown(self, id: Any) -> str:
-        """Return a state in a list: its text or, where states are images, a small image."""
-        dataset, text = self._session.dataset, state_text(self._session.dataset, id)
-        if dataset.images is None:
+    def _shown(self, dataset: OfflineDataset, id: Any) -> str:
+        """Return a state in a list: its text or, where what is labelled are images, a small image."""
+        text = state_text(dataset, id)
+        if self._session.dataset.images is None:
             return text
         number = dataset.numbers([id])[0]
         return Markup('<img class="thumb" src="{}/image/{}" alt="{}">').format(self._base, number, text)
 
-    def overview(self, visit: Visit, error: str = "", status: int = 200) -> Response:
+    def overview(self, visit: Visit) -> Response:
         """Show the progress of the session, and offer to begin."""
+        _, error = self._refused_form(visit)
         waiting = [one for one in self._session.handed_out() if one.annotator == visit.annotator]
         numbers = self._session.dataset.numbers([one.id for one in waiting]).tolist()
         return self._page(
             "overview",
             visit,
-            status,
             error=error,
             waiting=list(zip(numbers, waiting, strict=True)),
             settings=self._session.settings,
             size=len(self._session.dataset),
+            n_states=int(self._session.dataset.labelable.sum()),
         )
 
-    def state(self, visit: Visit, error: str = "", status: int = 200) -> Response:
+    def state(self, visit: Visit) -> Response:
         """Show a state that was asked about: the question, or the answer that was given."""
-        shown = self._question(visit)
+        shown, (typed, error) = self._question(visit), self._refused_form(visit)
         self._views[visit.number] = self._views.get(visit.number, 0) + 1
         return self._page(
             "question",
             visit,
-            status,
             question=shown,
             error=error,
             mode=visit.mode if visit.mode != "transition" or shown.by_transition else MODES[0],
             choices=choices_of(self._session) if self._choices is None else self._choices,
-            values=visit.form or _values(shown, visit.words.get("before", "")),
+            values=typed or _values(shown, visit.parameters.get("before", "")),
             view=self._views[visit.number],
             renew=min(RENEW_SECONDS, self._session.settings.lease / 3),
             leased=any(
@@ -137,13 +152,13 @@ class LabelPages:
             ),
         )
 
-    def ask(self, visit: Visit, **words: str) -> Response:
+    def ask(self, visit: Visit, **parameters: str) -> Response:
         """Ask for the next state and go to its page."""
         query = self._session.ask(annotator=visit.annotator)
         if query is None:
-            return self._go("", **words)
+            return self._go("", **parameters)
         number = int(self._session.dataset.numbers([query.id])[0])
-        return self._go(f"state/{number}", **words, **({} if visit.mode == MODES[0] else {"mode": visit.mode}))
+        return self._go(f"state/{number}", **parameters, **({} if visit.mode == MODES[0] else {"mode": visit.mode}))
 
     def answer(self, visit: Visit) -> Response:
         """Store an answer and go to the next state."""
@@ -151,7 +166,7 @@ class LabelPages:
         try:
             self._session.tell(shown.query.id, _answer(shown, visit), annotator=visit.annotator)
         except AnswerError as error:
-            return self.state(visit, str(error), 422)
+            return self._refuse(f"state/{visit.number}", visit, str(error))
         except QueryError:
             return self.ask(visit, notice="taken")
         return self.ask(visit, saved=str(visit.number))
@@ -181,15 +196,18 @@ class LabelPages:
 
     def _again(self, visit: Visit, id: Any, last: GivenAnswer | None) -> Response:
         """Go back to a state whose answer was withdrawn; the state on the page, if there is one, is given back."""
-        if visit.form.get("instead", "").isdecimal():
-            self._give_back(int(visit.form["instead"]), visit.annotator)
+        with suppress(HTTPException, QueryError):  # there is none, or it is no longer asked about
+            self._give_back(_number(visit.form.get("instead", "")), visit.annotator)
         try:
             self._session.hand_out(id, annotator=visit.annotator)
         except QueryError:
             return self.ask(visit, notice="taken")
         number, given = int(self._session.dataset.numbers([id])[0]), None if last is None else last.answer
         mode = MODES[(dict, list).index(type(given)) + 1] if isinstance(given, dict | list) else ""
-        return self._go(f"state/{number}", notice="undone", before=json.dumps(given), mode=mode)
+        before = json.dumps(given)
+        return self._go(
+            f"state/{number}", notice="undone", before=before if len(before) <= LONGEST_BEFORE else "", mode=mode
+        )
 
     def take(self, visit: Visit) -> Response:
         """Hand out a state that is on the page: renew its lease, or take it over from a tab that was closed."""
@@ -199,7 +217,8 @@ class LabelPages:
     def release(self, visit: Visit) -> Response:
         """Give back a state whose tab was closed."""
         if visit.form.get("view") == str(self._views.get(visit.number)):
-            self._give_back(visit.number, visit.annotator)
+            with suppress(QueryError):  # others are working on it by now
+                self._give_back(visit.number, visit.annotator)
         return Response(status_code=204)
 
     def _give_back(self, number: int, annotator: str) -> None:
@@ -211,7 +230,7 @@ class LabelPages:
             low, high = (typed_number(visit.form.get(end, "")) for end in ("low", "high"))
             self._session.set_reward_range(low, high)
         except (AnswerError, OptionError) as error:
-            return self.overview(visit, str(error), 422)
+            return self._refuse("", visit, str(error))
         return self._go("")
 
     def name(self, visit: Visit) -> Response:
@@ -252,21 +271,36 @@ class LabelPages:
         text = self._templates.get_template("refusal.html.j2").render(base=self._base, message=message)
         return Response(text, status, media_type="text/html")
 
-    def _page(self, template: str, visit: Visit, status: int, **context: Any) -> Response:
+    def _refuse(self, path: str, visit: Visit, error: str) -> Response:
+        """Go to the page of a form that was refused, which shows why and what was typed.
+
+        The page is not the response to the form itself, which a browser would send again when it goes back.
+        """
+        number = next(self._refusals)
+        self._refused[number % MOST_REFUSED] = number, visit.form, error
+        return self._go(path, refused=str(number), mode="" if visit.mode == MODES[0] else visit.mode)
+
+    def _refused_form(self, visit: Visit) -> tuple[Mapping[str, str], str]:
+        """Return what was typed into the form that was refused, and why; empty if none was."""
+        wanted = _number(visit.parameters.get("refused", ""))
+        number, form, error = self._refused.get(wanted % MOST_REFUSED, (0, {}, ""))
+        return (form, error) if number == wanted else ({}, "")
+
+    def _page(self, template: str, visit: Visit, **context: Any) -> Response:
         text = self._templates.get_template(f"{template}.html.j2").render(
             base=self._base,
             images=self._session.dataset.images is not None,
             annotator=visit.annotator,
-            notice=NOTICES.get(visit.words.get("notice", ""), ""),
-            saved=self._answer_of(visit.words.get("saved", "")),
+            notice=NOTICES.get(visit.parameters.get("notice", ""), ""),
+            saved=self._answer_of(visit.parameters.get("saved", "")),
             progress=progress(self._session),
             title=self._session.path.name if self._session.path else "Labelling session",
             **context,
         )
-        return Response(text, status, media_type="text/html")
+        return Response(text, media_type="text/html")
 
-    def _go(self, path: str, **words: str) -> RedirectResponse:
-        given = {word: value for word, value in words.items() if value}
+    def _go(self, path: str, **parameters: str) -> RedirectResponse:
+        given = {name: value for name, value in parameters.items() if value}
         return RedirectResponse(f"{self._base}/{path}{'?' if given else ''}{urlencode(given)}", 303)
 
     def _id(self, visit: Visit) -> Any:
@@ -283,9 +317,10 @@ class LabelPages:
 
     def _answer_of(self, number: str) -> GivenAnswer | None:
         """Return the last answer about the state of this number, None if there is none."""
-        if not number.isdecimal() or int(number) >= self._session.dataset.n_states:
+        try:
+            id = self._id(Visit("", _number(number)))
+        except HTTPException:
             return None
-        id = self._session.dataset.ids[int(number)].item()
         return next((answer for answer in reversed(self._session.answers()) if answer.id == id), None)
 
 
@@ -362,10 +397,15 @@ async def _visit(request: Request, annotator: str) -> Visit:
     return Visit(
         annotator=name[:LONGEST_NAME] or annotator,
         number=request.path_params.get("number", -1),
-        words=dict(request.query_params),
+        parameters=dict(request.query_params),
         form=form,
         file=request.path_params.get("file", ""),
     )
+
+
+def _number(text: str) -> int:
+    """Return the number of a state, as an address or a form has it; -1 if there is none."""
+    return int(text) if text.isdecimal() and len(text) <= LONGEST_NUMBER else -1
 
 
 def _answer(shown: Question, visit: Visit) -> Any:
@@ -387,7 +427,7 @@ def _answer(shown: Question, visit: Visit) -> Any:
 def _values(shown: Question, before: str) -> dict[str, str]:
     """Return the content of the form after the answer ``before``, as JSON, was withdrawn."""
     try:
-        rewards = rewards_of(shown.query, json.loads(before))
+        rewards = rewards_of(shown.query.id, shown.query.actions, json.loads(before))
     except (ValueError, RecursionError):
         return {}
     fields = {f"transition-{i}": field_text(reward) for i, reward in enumerate(rewards)}

@@ -10,7 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 LARGEST_BODY = 1 << 16
 """Largest size of the body of a request in bytes; an answer with a number for each of 1,000 transitions is smaller."""
 LARGEST_HEAD = 1 << 14
-"""Largest size of the address and the headers of a request in bytes."""
+"""Largest size of the query string and the headers of a request in bytes."""
+LONGEST_PATH = 200
+"""Largest number of characters of a path; those of the page are shorter."""
 READS = ("GET", "HEAD")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HEADERS = {
@@ -82,6 +84,8 @@ class PageGuard:
         token, _, path = scope["path"].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self._token):
             return PlainTextResponse(BAD_LINK, 403), ""
+        if len(path) > LONGEST_PATH:
+            return PlainTextResponse("There is no such page.", 404), ""
         if len(scope["query_string"]) + sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
             return PlainTextResponse(f"Address and headers may have at most {LARGEST_HEAD} bytes.", 431), ""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

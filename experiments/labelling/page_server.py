@@ -14,6 +14,8 @@ from selectenv.errors import FileError, MissingExtraError
 from selectenv.session import LabellingSession
 
 HOST = "127.0.0.1"
+EVERY_ADDRESS = ("0.0.0.0", "::")
+"""Hosts that stand for all addresses of the machine, and that browsers on other machines do not know."""
 
 
 def serve(
@@ -37,6 +39,8 @@ def serve(
     """
     server = PageServer(session, host, port, annotator=annotator, choices=choices)
     print(f"The page is at {server.link}", flush=True)
+    if host in EVERY_ADDRESS:
+        print(f"On other machines, write the name or the address of this one in place of {host}.", flush=True)
     print("Whoever knows the link can answer. Ctrl-C stops the page; every answer is stored.", flush=True)
     with _opened(server.link) if browser else nullcontext():
         server.run()

@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.labelling.bounds_chart import BoundsChart, bounds_chart
 from experiments.labelling.group_histograms import ColumnView, column_views
-from experiments.labelling.query_texts import JOINED, entries_of, state_text
+from experiments.labelling.query_texts import JOINED, entries_of, outcome_text, state_text
 from experiments.labelling.world_drawing import Drawing, drawing_of
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.errors import OptionError
@@ -86,7 +86,6 @@ class Question:
 class PolicyRow:
     """What the policy does in a state."""
 
-    number: int
     id: Any
     actions: str
     value: float
@@ -105,7 +104,8 @@ class Progress:
     """Why there is no chart, although the range of the rewards is known."""
     reward_range: tuple[float, float] | None
     policy: list[PolicyRow]
-    n_states: int
+    policy_states: int
+    """Number of states that the data visit and the policy covers."""
 
 
 def question(session: LabellingSession, number: int, annotator: str) -> Question:
@@ -165,10 +165,7 @@ def _words(dataset: OfflineDataset, query: Query, transition: TransitionSummary)
         return [
             (after, after != left) for left, after in zip(before, entries_of(dataset, transition.next_id), strict=True)
         ]
-    if transition.terminated == 0:
-        return [("not recorded", False)]
-    ended = "the episode ended" if transition.terminated == transition.count else "the episode ended, or not recorded"
-    return [(ended, True)]
+    return [(outcome_text(transition), transition.terminated > 0 or transition.ending is not None)]
 
 
 def range_of(session: LabellingSession) -> tuple[float, float] | None:
@@ -204,13 +201,13 @@ def progress(session: LabellingSession) -> Progress:
         bounds_error=error,
         reward_range=range_of(session),
         policy=policy_rows(session),
-        n_states=int(session.dataset.labelable.sum()),
+        policy_states=int(session.dataset.cells.labelable.sum()),
     )
 
 
 def policy_rows(session: LabellingSession) -> list[PolicyRow]:
     """Return what the policy does in the states that the data visit most."""
-    policy, visits = session.policy(), session.dataset.visits
+    policy, visits = session.policy(), session.dataset.cells.visits
     rows = []
     for number in np.argsort(-visits, kind="stable")[:POLICY_ROWS].tolist():
         if visits[number] == 0:
@@ -219,5 +216,5 @@ def policy_rows(session: LabellingSession) -> list[PolicyRow]:
         best = [str(policy.actions[a]) for a in np.flatnonzero(shares > shares.max() - 1e-9).tolist()]
         actions = "no preference" if len(best) == len(policy.actions) > 1 else " or ".join(best)
         labelled = bool(policy.labelled[number])
-        rows.append(PolicyRow(number, policy.ids[number].item(), actions, float(policy.values[number]), labelled))
+        rows.append(PolicyRow(policy.ids[number].item(), actions, float(policy.values[number]), labelled))
     return rows

@@ -27,10 +27,16 @@ def entries_of(dataset: OfflineDataset, id: Any) -> list[str]:
     return [str(values[number]) for values in dataset.state_columns.values()]
 
 
+def printable(text: object) -> str:
+    """Return text from a log without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
 def query_text(session: LabellingSession, query: Query) -> str:
     """Return what a person needs to see of a query, in several lines."""
     data = session.dataset
-    lines = [f"Question {query.number} of {session.budget}: {query.id}"]
+    asked = query.id if query.group is None else state_text(data, query.id)
+    lines = [f"Question {query.number} of {session.budget}: {asked}"]
     if query.group is not None:
         lines += [
             f"  {column.name}: {column.low:.3g} to {column.high:.3g}, median {column.middle:.3g} "
@@ -45,7 +51,7 @@ def query_text(session: LabellingSession, query: Query) -> str:
         lines.append(f"    {action.action} ({_times(action.count)}) -> {outcomes}")
     lines.append("  around it, in the log:")
     lines += [f"    {_excerpt(data, excerpt)}" for excerpt in query.episodes]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _times(count: int) -> str:
@@ -55,8 +61,25 @@ def _times(count: int) -> str:
 def _outcome(data: OfflineDataset, transition: TransitionSummary) -> str:
     if transition.next_id is not None:
         return f"{state_text(data, transition.next_id)} ({transition.count:,})"
-    ends = "the episode ends" if transition.terminated else "unknown"
-    return f"{ends} ({transition.count:,})"
+    return f"{outcome_text(transition)} ({transition.count:,})"
+
+
+def outcome_text(transition: TransitionSummary) -> str:
+    """Return where a transition led that entered no state of the data."""
+    ended = f"the episode ended{_at(transition.ending)}"
+    if transition.terminated == 0:
+        return "not recorded" if transition.ending is None else f"{transition.ending}, for which the log has no action"
+    return ended if transition.terminated == transition.count else f"{ended}, or not recorded"
+
+
+def end_text(excerpt: Excerpt) -> str:
+    """Return how an excerpt ends; empty if the episode continues."""
+    words = {"terminated": f"end{_at(excerpt.ending)}", "truncated": f"recording stops{_at(excerpt.ending)}"}
+    return words.get(excerpt.end, "")
+
+
+def _at(ending: Any) -> str:
+    return "" if ending is None else f" at {str(ending)!r}"
 
 
 def _excerpt(data: OfflineDataset, excerpt: Excerpt) -> str:
@@ -67,5 +90,5 @@ def _excerpt(data: OfflineDataset, excerpt: Excerpt) -> str:
         parts.append(f"{f'[{text}]' if step.queried else text} -{step.action}->")
     if excerpt.next_id is not None:
         parts.append(state_text(data, excerpt.next_id))
-    end = {"terminated": "end", "truncated": "(the recording stops)"}.get(excerpt.end, "...")
-    return " ".join([*parts, end])
+    end = end_text(excerpt) or "..."
+    return " ".join([*parts, f"({end})" if excerpt.end == "truncated" else end])

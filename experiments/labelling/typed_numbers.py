@@ -1,9 +1,13 @@
 """Numbers that people type: in a terminal, in a form, in a table."""
 
 import math
+import re
 
 from selectenv.checks import shown
 from selectenv.errors import AnswerError
+
+DECIMAL_COMMA = re.compile(r"[-+]?[0-9]*,[0-9]+")
+"""A number as it is written in many countries."""
 
 
 def typed_number(text: str) -> float:
@@ -16,7 +20,8 @@ def typed_number(text: str) -> float:
         number = float(text)
     except ValueError:
         what = f"{shown(text.strip())} is not a number" if text.strip() else "a number is missing"
-        raise AnswerError(f"{what}; write it like 0.5 or -3") from None
+        point = text.strip().replace(",", ".") if DECIMAL_COMMA.fullmatch(text.strip()) else "0.5 or -3"
+        raise AnswerError(f"{what}; write it like {point}") from None
     if not math.isfinite(number):
         raise AnswerError(f"{shown(text.strip())} is not a finite number")
     return number

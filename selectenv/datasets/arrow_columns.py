@@ -175,5 +175,7 @@ def _parsed(name: str, column: Any, kinds: Sequence[Any], where: Where, reason: 
         while wrong - fits > 1:
             middle = (fits + wrong) // 2
             fits, wrong = (fits, middle) if parsed(middle) is None else (middle, wrong)
-        refuse(where, fits, name, f"{shown(column[fits].as_py())} {reason}")
+        entry = column[fits].as_py()
+        commas = "; from_csv reads decimal commas with decimal=',' (on the command line, --decimal ,)"
+        refuse(where, fits, name, f"{shown(entry)} {reason}{commas if ',' in entry else ''}")
     return found

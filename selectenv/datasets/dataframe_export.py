@@ -36,7 +36,9 @@ def to_frame(dataset: "OfflineDataset", library: str) -> Any:
     columns |= {name: _categories(dataset.state, values) for name, values in states.items()}
     names = dataset.action_names
     columns["action"] = dataset.action if names is None else _categories(dataset.action, names)
-    columns |= {f"next_{name}": _categories(dataset.next_state, values) for name, values in states.items()}
+    columns |= {
+        f"next_{name}": _categories(*_entered(dataset, i, values)) for i, (name, values) in enumerate(states.items())
+    }
     columns |= {"terminated": dataset.terminated, "truncated": dataset.truncated}
     if dataset.hidden_reward is not None:
         columns["reward"] = dataset.hidden_reward
@@ -45,6 +47,15 @@ def to_frame(dataset: "OfflineDataset", library: str) -> Any:
         return wanted.from_arrow(table)
     # Only the columns of states have 64-bit integers; as floats with NaN, large ids would be rounded.
     return table.to_pandas(types_mapper={arrow.int64(): wanted.Int64Dtype(), arrow.uint64(): wanted.UInt64Dtype()}.get)
+
+
+def _entered(dataset: "OfflineDataset", column: int, values: NDArray[Any]) -> tuple[Int32Array, NDArray[Any]]:
+    """Return the codes [size] and the values of a column of the next state; an ending counts as a next state."""
+    if dataset.endings is None or dataset.groups is not None:  # endings are not groups
+        return dataset.next_state, values
+    code, parts = dataset.endings.code, dataset.endings.columns or (dataset.endings.names,)
+    found = np.where(code >= 0, code + np.int32(len(values)), dataset.next_state)
+    return found, np.concatenate([values, parts[column]])
 
 
 def _categories(code: Int32Array, values: NDArray[Any]) -> Any:

@@ -22,6 +22,7 @@ from selectenv.checks import (
 )
 from selectenv.datasets.column_types import check_columns
 from selectenv.datasets.dataframe_export import to_frame
+from selectenv.datasets.endings import Endings, split_by_ending
 from selectenv.datasets.groups import Groups
 from selectenv.datasets.images import Images
 from selectenv.datasets.naming import check_action_names, check_state_columns, stored_columns, summary, unknown_state
@@ -75,6 +76,8 @@ class OfflineDataset:
     """Column -> [n] its value in each state, if states were made of several columns of a log."""
     groups: Groups | None = field(default=None, repr=False)
     """What the states consist of, if they are groups of the states of another dataset; see `group_states`."""
+    endings: Endings | None = field(default=None, repr=False)
+    """Where transitions led that entered no state of the dataset, as far as the log says so."""
     _shared: dict[str, Any] = field(default_factory=dict, repr=False, kw_only=True)
     """Cached values that do not depend on rewards; a dataset shares them with its reward-free copy."""
 
@@ -111,6 +114,8 @@ class OfflineDataset:
         if self.observations is not None and len(self.observations) != n:
             raise DatasetError(f"there are {len(self.observations)} observations of {n} states")
         check_state_columns(self.state_columns, n)
+        if self.endings is not None:
+            check_instance("endings", self.endings, Endings).check(self)
 
     def __len__(self) -> int:
         """Return the number of transitions."""
@@ -252,6 +257,13 @@ class OfflineDataset:
     def unique_transitions(self) -> UniqueTransitions:
         """The distinct transitions (state, action, next state) and their counts."""
         return find_unique_transitions(self)
+
+    @shared_property
+    def outcomes(self) -> UniqueTransitions:
+        """The distinct transitions that people judge: those with different endings are different."""
+        return (
+            self.unique_transitions if self.endings is None else split_by_ending(self.unique_transitions, self.endings)
+        )
 
     def empirical_model(
         self, rewards: FloatArray | None = None, *, exclude_unseen: bool = False, unknown: float = 0.0
@@ -470,7 +482,8 @@ class OfflineDataset:
             columns |= self.observations.arrays()
         if self.action_names is not None:
             columns["action_names"] = self.action_names
-        return columns | stored_columns(self.state_columns)
+        endings = {} if self.endings is None else self.endings.arrays()
+        return columns | stored_columns(self.state_columns) | endings
 
     def _rewards(self) -> FloatArray:
         if self.hidden_reward is None:

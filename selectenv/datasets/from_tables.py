@@ -90,6 +90,8 @@ def from_csv(
     missing: str | None = None,
     vectors: bool = False,
     delimiter: str = ",",
+    encoding: str = "utf-8",
+    decimal: str = ".",
 ) -> OfflineDataset:
     """Make a dataset from a CSV file with a header; see `from_dataframe`.
 
@@ -109,6 +111,8 @@ def from_csv(
         missing: text in place of missing entries of the state.
         vectors: whether the columns of ``state`` make up a vector.
         delimiter: the character between two fields.
+        encoding: the encoding of the text, such as "cp1252" or "utf-16".
+        decimal: the decimal sign of numbers, "." or ",".
 
     Raises:
         DatasetFileError: the file cannot be read.
@@ -120,7 +124,7 @@ def from_csv(
     columns = LogColumns.checked(
         state, action, episode, time, next_state, terminated, truncated, reward, bins, missing, vectors
     )
-    file = CsvFile(_existing(path), delimiter)
+    file = CsvFile(_existing(path), delimiter, encoding, decimal)
     columns.check(file.names)
     numeric = [name for name in columns.names if name in columns.numeric]
     table = file.read([name for name in columns.names if name not in numeric], numeric)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import LARGEST_INT, as_reals, check_int, is_int, shown
+from selectenv.checks import LARGEST_INT, as_reals, check_int, is_int, is_real, shown
 from selectenv.errors import LogError, OptionError
 from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -104,8 +104,8 @@ def whole_number_column(name: str, values: FloatArray, where: Where) -> Column:
             row,
             name,
             f"{values[row]:g} is not a whole number; cut a continuous column into intervals: bins={{{name!r}: 10}}, or "
-            f"a list of edges instead of 10 (on the command line, --bins {name}=10), or make vectors of the columns: "
-            "vectors=True (--vectors)",
+            f"a list of edges instead of 10 (on the command line, --bins {name}=10), or, if they are columns of the "
+            "state, make vectors of them: vectors=True (--vectors)",
         )
     return integer_column(name, np.where(missing, 0, values).astype(np.int64), missing)
 
@@ -230,7 +230,8 @@ def cut_column(name: str, values: FloatArray, bins: Any, where: Where) -> tuple[
     infinite = np.isinf(values)
     if infinite.any():
         refuse(where, infinite.argmax(), name, "the number is infinite")
-    edges = _equal_widths(name, values, bins) if is_int(bins) else as_reals(f"bins[{name!r}]", bins, OptionError)
+    given = [np.nan] if is_real(bins) else bins  # a number of intervals must be whole
+    edges = _equal_widths(name, values, bins) if is_int(bins) else as_reals(f"bins[{name!r}]", given, OptionError)
     if edges.ndim != 1 or len(edges) >= MOST_BINS or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
         raise OptionError(
             f"bins[{name!r}] must be a number of intervals, or a list of increasing edges between them, not "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from selectenv.checks import LARGEST_REWARD
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.endings import Endings
 from selectenv.datasets.log_columns import (
     Column,
     NumberColumn,
@@ -93,8 +94,11 @@ def log_dataset(log: Log) -> OfflineDataset:
     acted[state] = True
     known = (following >= 0) & acted[following]
     jump = np.append(following[:-1] != state[1:], True) & ~last
+    spec = log.spec if log.terminated is not None else log.spec | {"terminal": "assumed at ends of episodes"}
     if log.episode is None:
         last |= jump
+    elif jump.any():
+        spec = spec | {"contradictions": int(jump.sum())}
     cut = np.zeros(len(rows), bool) if log.truncated is None else _flags(log, log.truncated, truncated, rows, last)
     ended = last & ~known & ~cut if log.terminated is None else _flags(log, log.terminated, terminated, rows, last)
     cut = (cut | last | jump) & ~ended
@@ -102,6 +106,7 @@ def log_dataset(log: Log) -> OfflineDataset:
     kept, observations = acted.copy(), None
     if log.vectors is not None:  # learners bootstrap from the vectors after truncated episodes
         kept[following[~ended & (following >= 0)]] = True
+    endings = None if log.vectors is not None else _endings(columns, following, ended | ~kept[following])
     ids, place, columns = _ids({name: _narrow(values[kept]) for name, values in columns.items()})
     if log.vectors is not None:
         observations, ids = Vectors(log.vectors[ids], log.vectors.columns), np.arange(len(ids))
@@ -119,10 +124,11 @@ def log_dataset(log: Log) -> OfflineDataset:
         truncated=cut,
         episode_start=np.concatenate([[True], (ended | cut)[:-1]]),
         hidden_reward=None if log.reward is None else _rewards(log, log.reward, rows),
-        spec=log.spec if log.terminated is not None else log.spec | {"terminal": "assumed at ends of episodes"},
+        spec=spec,
         action_names=None if plain else names,
         observations=observations,
         state_columns=columns,
+        endings=endings,
     )
     show(dataset.summary)
     return dataset
@@ -191,7 +197,8 @@ def _order(log: Log) -> IntArray | None:
             log.where,
             order[first + 1],
             log.time.name,
-            f"{log.where(int(order[first]))}{of_episode} has the same time, so their order is not known",
+            f"{log.where(int(order[first]))}{of_episode} has the same time, so their order is not known; leave out "
+            "time to take the rows in their order",
         )
     return order
 
@@ -322,12 +329,30 @@ def _ids(columns: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], Int32Array, di
 
     The id of a state of one column is its value; with several columns it is text such as "place=lift, cargo=meal".
     """
-    ((_, ids),) = columns.items() if len(columns) == 1 else (("", _joined(columns)),)
+    ids = next(iter(columns.values())) if len(columns) == 1 else _joined(columns)
     order = np.argsort(ids, kind="stable")
     place = np.empty(len(ids), np.int32)
     place[order] = np.arange(len(ids))
     in_order = {name: values[order] for name, values in columns.items()} if len(columns) > 1 else {}
     return ids[order], place, in_order
+
+
+def _endings(columns: dict[str, NDArray[Any]], following: Int32Array, outside: BoolArray) -> Endings | None:
+    """Return where transitions led that enter no state of the dataset; None if the log says it of none of them.
+
+    Args:
+        columns: by column, its value in each numbered state.
+        following: [size] number of the next state, -1 where it is not known.
+        outside: [size] whether the next state, if it is known, is none of the dataset.
+    """
+    led = outside & (following >= 0)
+    if not led.any():
+        return None
+    numbers, code = number_values(following[led].astype(np.int64))
+    names, place, parts = _ids({name: _narrow(values[numbers]) for name, values in columns.items()})
+    found = np.full(len(following), -1, np.int32)
+    found[led] = place[code]
+    return Endings(found, names, tuple(parts.values()))
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[Any]:

@@ -66,6 +66,13 @@ def summary(dataset: "OfflineDataset") -> str:
         dataset.n_actions, "action", [] if dataset.action_names is None else dataset.action_names.tolist()
     )
     assumed = f" ({spec['terminal']})" if "terminal" in spec else ""
+    if dataset.endings is not None:
+        assumed += f", {_counted(len(dataset.endings.names), 'ending', dataset.endings.names[: LISTED + 1].tolist())}"
+    if "contradictions" in spec:
+        assumed += (
+            f"; {_counted(spec['contradictions'], 'row')} not followed by the given next state: episodes are taken to "
+            "be truncated there"
+        )
     return (
         f"{source}: {_counted(len(dataset), 'transition')} in {_counted(int(dataset.episode_start.sum()), 'episode')}, "
         f"{states}, {actions}, {100 * dataset.terminated.mean():.1f} % of the transitions terminal{assumed}"

@@ -16,6 +16,7 @@ import platformdirs
 
 from selectenv.checks import check_instance, check_path
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.endings import take_endings
 from selectenv.datasets.grouping import regroup
 from selectenv.datasets.groups import STORED_CELLS, STORED_CENTRES, STORED_IDS
 from selectenv.datasets.images import take_images
@@ -31,7 +32,9 @@ NAMES_VERSION = 3
 """Version of files with names of actions or columns of states, which releases that read only version 2 do not know."""
 VECTORS_VERSION = 4
 """Version of files with vectors or groups."""
-VERSIONS = (VERSION, NAMES_VERSION, VECTORS_VERSION)
+ENDINGS_VERSION = 5
+"""Version of files with endings of transitions."""
+VERSIONS = (VERSION, NAMES_VERSION, VECTORS_VERSION, ENDINGS_VERSION)
 STORED = (STORED_IDS, STORED_CELLS, STORED_CENTRES)
 """Keys of the arrays that describe groups."""
 ALIGNMENT = 64
@@ -101,6 +104,7 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             spec=header["spec"],
             observations=observations,
             state_columns=take_stored_columns(arrays),
+            endings=take_endings(arrays),
             **arrays,
         )
         if groups:
@@ -145,6 +149,8 @@ def _map(path: Path, raw: BinaryIO, member: zipfile.ZipInfo) -> Any:
 
 def _version(dataset: OfflineDataset) -> int:
     """Return the oldest format version that can hold a dataset."""
+    if dataset.endings is not None:
+        return ENDINGS_VERSION
     if dataset.vectors is not None or dataset.groups is not None:
         return VECTORS_VERSION
     return VERSION if dataset.action_names is None and not dataset.state_columns else NAMES_VERSION

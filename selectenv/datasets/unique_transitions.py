@@ -28,6 +28,8 @@ class UniqueTransitions:
     """[unique] -1 where there is none."""
     count: IntArray
     """[unique] how often each of them occurs."""
+    ending: IntArray | None = None
+    """[unique] the ending of each, -1 where there is none; None if they do not differ by their endings."""
 
     def mean_rewards(self, rewards: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean known reward [unique] and the number of known rewards [unique] of each.

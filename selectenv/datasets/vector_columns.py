@@ -7,7 +7,7 @@ import numpy as np
 from selectenv.datasets.log_columns import Column, NumberColumn, Where, refuse
 from selectenv.datasets.vector_observations import Vectors
 from selectenv.datasets.vector_transitions import distinct_vectors
-from selectenv.typing import BoolArray, FloatArray
+from selectenv.typing import FloatArray
 
 STATE = "state"
 LARGEST = float(np.finfo(np.float32).max)
@@ -31,18 +31,17 @@ def vector_columns(
     """
     rows = _matrix(state)
     _check(rows, state, where)
-    known, code = distinct_vectors(rows.astype(np.float32))
-    following: tuple[Column, ...] = ()
+    after, missing = rows[:0], np.ones(len(rows), bool)
     if entered:
         after = _matrix(entered)
-        missing: BoolArray = np.logical_and.reduce(np.isnan(after), axis=1)
+        missing = np.logical_and.reduce(np.isnan(after), axis=1)
         _check(np.where(missing[:, None], 0.0, after), entered, where)
-        there = np.concatenate([rows, after[~missing]]).astype(np.float32)
-        known, code = distinct_vectors(there)
-        entered_code = np.full(len(rows), -1, np.int32)
-        entered_code[~missing] = code[len(rows) :]
-        following = (Column(f"next_{STATE}", entered_code, np.arange(len(known))),)
+        after = after[~missing]
+    known, code = distinct_vectors(np.concatenate([rows, after]).astype(np.float32))
+    entered_code = np.full(len(rows), -1, np.int32)
+    entered_code[~missing] = code[len(rows) :]
     numbers = np.arange(len(known))
+    following = (Column(f"next_{STATE}", entered_code, numbers),) if entered else ()
     return Column(STATE, code[: len(rows)], numbers), following, Vectors(known, tuple(one.name for one in state))
 
 

@@ -56,8 +56,9 @@ def value_bounds(
     Args:
         dataset: the data.
         rewards: [size] NaN where unknown.
-        policy: [n, actions] action probabilities. What they give to actions that the data never took in a state is
-            redistributed over those that it took, in proportion; if nothing is left, in proportion to the data.
+        policy: [cells, actions] action probabilities in the states of tables, which are the n states of the data unless
+            these are episodes. What they give to actions that the data never took in a state is redistributed over
+            those that it took, in proportion; if nothing is left, in proportion to the data.
         gamma: discount factor, below 1.
         low: smallest possible unknown reward, or one per state [n].
         high: largest possible unknown reward, or one per state [n].
@@ -67,14 +68,15 @@ def value_bounds(
         DatasetError: there are not as many rewards as transitions.
         PolicyError: the policy has another shape, or probabilities that are negative or not finite.
     """
-    gamma, n = check_real("gamma", gamma, "[0, 1)"), dataset.n_states
+    gamma, cells = check_real("gamma", gamma, "[0, 1)"), dataset.cells
     rewards, policy = as_reals("rewards", rewards, DatasetError), as_reals("policy", policy, PolicyError)
     if rewards.shape != (len(dataset),):
         raise DatasetError(f"rewards must have shape ({len(dataset)},), one per transition, not {rewards.shape}")
-    if policy.shape != (n, dataset.n_actions) or not ((policy >= 0) & (policy < np.inf)).all():
-        raise PolicyError(f"policy must be probabilities of shape {(n, dataset.n_actions)}")
+    shape = cells.n_states, cells.n_actions
+    if policy.shape != shape or not ((policy >= 0) & (policy < np.inf)).all():
+        raise PolicyError(f"policy must be probabilities of shape {shape}")
     known = ~np.isnan(rewards)
-    lows, highs = (np.broadcast_to(end, n)[dataset.state] for end in range_ends(dataset, low, high))
+    lows, highs = (np.broadcast_to(end, dataset.n_states)[dataset.state] for end in range_ends(dataset, low, high))
     wrong = np.flatnonzero(known & ((rewards < lows) | (rewards > highs)))
     if len(wrong):
         at = wrong[0]
@@ -82,15 +84,13 @@ def value_bounds(
             f"the range of rewards in state {shown(dataset.ids[dataset.state[at]])} is {lows[at]:g} to {highs[at]:g}, "
             f"and the known reward {rewards[at]:g} is not in it"
         )
-    worst, best = (
-        dataset.empirical_model(np.where(known, rewards, ends), exclude_unseen=True) for ends in (lows, highs)
-    )
-    chain, share = _chain(dataset, worst, policy)
-    earned = [np.bincount(_choice_states(worst), share * model.reward, n) for model in (worst, best)]
-    least, most = (_value(dataset, chain._replace(reward=reward[_acting(chain)]), gamma) for reward in earned)
+    worst, best = (cells.empirical_model(np.where(known, rewards, ends), exclude_unseen=True) for ends in (lows, highs))
+    chain, share = _chain(cells, worst, policy)
+    earned = [np.bincount(_choice_states(worst), share * model.reward, cells.n_states) for model in (worst, best)]
+    least, most = (_value(cells, chain._replace(reward=reward[_acting(chain)]), gamma) for reward in earned)
     scale = max(1.0, float(np.abs(lows).max()), float(np.abs(highs).max()))
     tie = max(TIE, 1e-13 * scale / (1.0 - gamma + 1e-6))
-    return ValueBounds(least, most, _value(dataset, best, gamma), 2.0 * tie / (1.0 - gamma))
+    return ValueBounds(least, most, _value(cells, best, gamma), 2.0 * tie / (1.0 - gamma))
 
 
 def range_ends(dataset: OfflineDataset, low: Any, high: Any) -> tuple[FloatArray, FloatArray]:
@@ -110,7 +110,7 @@ def range_ends(dataset: OfflineDataset, low: Any, high: Any) -> tuple[FloatArray
 
 
 def _range_end(name: str, end: Any, n: int) -> FloatArray:
-    found = as_reals(name, [end] if is_real(end) else end, OptionError)
+    found = as_reals(name, [end] if is_real(end) or isinstance(end, float | np.floating) else end, OptionError)
     if found.shape not in ((1,), (n,)) or not (np.abs(found) <= LARGEST_REWARD).all():
         raise OptionError(f"{name} must be a finite number, or {n} of them, one per state, not {shown(end)}")
     return found

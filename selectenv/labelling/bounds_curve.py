@@ -25,7 +25,7 @@ class BoundsCurve:
         """Return the bounds for what was told about ``labels`` [n]."""
         problem = self._problem
         rewards = np.where(labels[problem.dataset.state], problem.rewards, np.nan)
-        policy = problem.learn(labels).table
+        policy = problem.learn(labels).over_cells().table
         return value_bounds(problem.dataset, rewards, policy, problem.learner.gamma, low, high)
 
     def points(self, labels: Iterable[tuple[int, Any]], low: FloatArray, high: FloatArray) -> list[CurvePoint]:

@@ -1,7 +1,8 @@
 """The file of a labelling session: one SQLite database that several processes may use at once.
 
 It is written in WAL mode with ``synchronous=FULL``: what was committed survives a crash of the process and of the
-machine. Answers are never deleted, only withdrawn, and each carries a digest that is checked when it is read.
+machine. Answers are never deleted, only withdrawn. Each carries a digest, which includes the state that it is about and
+is checked when it is read.
 """
 
 import hashlib
@@ -16,10 +17,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from selectenv.errors import SessionFileError
+from selectenv.errors import SessionFileError, SessionFileRemovedError
 from selectenv.labelling.lease_owners import has_ended
 
-FORMAT = 1
+FORMAT = 2
 APPLICATION = 0x5E1EC7E5
 """Marks the file as a session; SQLite keeps this number in the header."""
 BUSY_SECONDS = 60.0
@@ -27,7 +28,7 @@ BUSY_SECONDS = 60.0
 SCHEMA = """
 CREATE TABLE session (settings TEXT NOT NULL, digest TEXT NOT NULL, dataset BLOB);
 CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE choices (number INTEGER PRIMARY KEY, state TEXT NOT NULL);
+CREATE TABLE choices (number INTEGER PRIMARY KEY, passed_on TEXT NOT NULL, digest TEXT NOT NULL);
 CREATE TABLE queries (number INTEGER PRIMARY KEY, state INTEGER NOT NULL UNIQUE, skipped INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE leases (
     query INTEGER NOT NULL, annotator TEXT NOT NULL, until REAL NOT NULL, owner TEXT NOT NULL,
@@ -101,8 +102,11 @@ class LabelStore:
             self._database = _connect(":memory:")
             _fill(self._database, settings or {}, None)
             return
+        if os.path.isdir(path):
+            raise SessionFileError(f"{str(path)!r} is a directory, not the file of a session")
         if not os.path.isfile(path):
             raise SessionFileError(f"there is no session file {str(path)!r}")
+        self._identity = _identity(path)
         with self._errors():
             self._database = _connect(path)
         try:
@@ -111,6 +115,13 @@ class LabelStore:
         except BaseException:
             self._database.close()
             raise
+
+    def _check_in_place(self) -> None:
+        """Raise `SessionFileRemovedError` if the name of the file no longer leads to the file that was opened."""
+        if self.path is not None and _identity(self.path) != self._identity:
+            raise SessionFileRemovedError(
+                f"{self._name} was removed or replaced since the session was opened; this call has changed nothing"
+            )
 
     def _check_format(self) -> None:
         self._database.execute("PRAGMA cell_size_check = ON")
@@ -140,6 +151,7 @@ class LabelStore:
             if self._database.in_transaction:
                 yield
                 return
+            self._check_in_place()
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -214,17 +226,23 @@ class LabelStore:
         return {number for (number,) in self._all("SELECT number FROM queries WHERE skipped > 0")}
 
     def last_choice(self) -> tuple[int, dict[str, Any]]:
-        """Return the number of choices so far, and the state that the last one passes on to the next."""
-        rows = self._all("SELECT number, state FROM choices ORDER BY number DESC LIMIT 1")
+        """Return the number of choices so far, and what the last one passes on to the next.
+
+        Raises:
+            SessionFileError: it does not match its digest.
+        """
+        rows = self._all("SELECT number, passed_on, digest FROM choices ORDER BY number DESC LIMIT 1")
+        if rows and _digest(*rows[0][:2]) != rows[0][2]:
+            raise SessionFileError(f"{self._name} is damaged: choice {rows[0][0]} does not match its digest")
         return (rows[0][0], self._parsed(rows[0][1])) if rows else (0, {})
 
-    def add_choice(self, number: int, states: list[int], left: str) -> bool:
+    def add_choice(self, number: int, states: list[int], passed_on: str) -> bool:
         """Add the queries of choice ``number``; return False, and add nothing, if another process made it already."""
         with self.writing():
             if self.last_choice()[0] != number - 1:
                 return False
-            first = len(self.queries()) + 1
-            self._database.execute("INSERT INTO choices VALUES (?, ?)", (number, left))
+            first, values = len(self.queries()) + 1, (number, passed_on)
+            self._database.execute("INSERT INTO choices VALUES (?, ?, ?)", (*values, _digest(*values)))
             self._database.executemany(
                 "INSERT INTO queries (number, state) VALUES (?, ?)", list(enumerate(states, first))
             )
@@ -273,21 +291,30 @@ class LabelStore:
         )
         return [Lease(*row) for row in rows]
 
+    def holders(self, query: int, owner: str) -> list[str]:
+        """Return to whom a query is handed out.
+
+        Leases that are kept for answers under other names are left out, and so is one without a name of the session
+        ``owner`` itself.
+        """
+        rows = self._all("SELECT annotator, owner FROM leases WHERE query = ? AND until > ?", query, time.time())
+        return sorted(annotator for annotator, by in rows if by != "" and (annotator or by != owner))
+
     def skip(self, query: int, annotator: str) -> None:
         """Move a query to the end of the order, and end its lease."""
         with self.writing():
             self._run("UPDATE queries SET skipped = (SELECT MAX(skipped) + 1 FROM queries) WHERE number = ?", query)
             self.release(query, annotator)
 
-    def add_answer(self, query: int, annotator: str, given: str, rewards: list[float]) -> int:
-        """Add an answer and end the lease of its query; return the number of the answer."""
+    def add_answer(self, query: int, annotator: str, given: str, rewards: list[float], *, last: bool) -> None:
+        """Add an answer and end the lease of its annotator; if it is the ``last`` one of its query, end all leases."""
         with self.writing():
-            ((last,),) = self._all("SELECT COALESCE(MAX(number), 0) FROM answers")
-            values = (last + 1, query, annotator, given, json.dumps(rewards), time.time())
-            self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", *values, _digest(*values))
-            self.release(query, annotator)
+            ((number,),) = self._all("SELECT COALESCE(MAX(number), 0) + 1 FROM answers")
+            ((state,),) = self._all("SELECT state FROM queries WHERE number = ?", query)
+            values = (number, query, annotator, given, json.dumps(rewards), time.time())
+            self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", *values, _digest(*values, state))
+            self._run("DELETE FROM leases WHERE query = ? AND (annotator = ? OR ?)", query, annotator, last)
             self._run("UPDATE queries SET skipped = 0 WHERE number = ?", query)
-        return int(last) + 1
 
     def withdraw(self, number: int) -> None:
         """Withdraw an answer; it stays in the file."""
@@ -304,15 +331,16 @@ class LabelStore:
         Raises:
             SessionFileError: answers are missing, or do not match their digests.
         """
-        columns = "number, query, annotator, given, rewards, told, digest"
-        rows = self._all(f"SELECT {columns} FROM answers WHERE number > ? ORDER BY number", after)
-        changed = [row[0] for row in rows if _digest(*row[:6]) != row[6]]
+        columns = "a.number, a.query, a.annotator, a.given, a.rewards, a.told, q.state, a.digest"
+        tables = "answers AS a LEFT JOIN queries AS q ON q.number = a.query"
+        rows = self._all(f"SELECT {columns} FROM {tables} WHERE a.number > ? ORDER BY a.number", after)
+        changed = [row[0] for row in rows if _digest(*row[:-1]) != row[-1]]
         if changed or [row[0] for row in rows] != list(range(after + 1, after + len(rows) + 1)):
             what = f"answers {changed[:5]} do not match their digests" if changed else "some answers are missing"
             raise SessionFileError(f"{self._name} is damaged: {what}")
         return [
             StoredAnswer(number, query, annotator, json.loads(given), json.loads(rewards), told)
-            for number, query, annotator, given, rewards, told, _ in rows
+            for number, query, annotator, given, rewards, told, _, _ in rows
         ]
 
     def withdrawn(self) -> set[int]:
@@ -334,7 +362,6 @@ def create(path: Path, settings: dict[str, Any], dataset: bytes | None) -> bool:
         SessionFileError: it cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial")
     except OSError as error:
         raise SessionFileError(f"{str(path)!r} cannot be written: {error}") from None
@@ -350,13 +377,26 @@ def create(path: Path, settings: dict[str, Any], dataset: bytes | None) -> bool:
             os.link(partial, path)
         except FileExistsError:
             return False
-        except OSError:  # a file system without hard links
+        except OSError:  # a file system without hard links: an empty file reserves the name
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return False
             os.replace(partial, path)
     except (OSError, sqlite3.Error) as error:
         raise SessionFileError(f"{str(path)!r} cannot be written: {error}") from None
     finally:
         Path(partial).unlink(missing_ok=True)
     return True
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from others; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _fill(database: sqlite3.Connection, settings: dict[str, Any], dataset: bytes | None) -> None:

@@ -29,12 +29,16 @@ def has_ended(owner: str) -> bool:
 
 @cache
 def _machine() -> str:
-    """Return an identifier of this machine or container that changes when it is restarted."""
+    """Return an identifier of this machine or container that changes when it is restarted.
+
+    Containers may share the kernel and the host name, but number their processes separately.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        processes = os.readlink("/proc/self/ns/pid")
     except OSError:
-        boot = "-"
-    return f"{boot}/{platform.node().replace(' ', '-')}"
+        boot = processes = "-"
+    return f"{boot}/{processes}/{platform.node().replace(' ', '-')}"
 
 
 def _started(pid: int) -> str:

@@ -14,7 +14,7 @@ from selectenv.labelling.told_problem import ToldProblem
 from selectenv.observation import Observation, data_features, learned_features, reward_features, usual_exploit
 from selectenv.options import FEATURES
 from selectenv.streams import generator
-from selectenv.typing import FloatArray, IntArray
+from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView, learner_terms
 
 
@@ -63,13 +63,17 @@ class NextQueries:
         """Add the rewards of a state, one per distinct transition; None takes them back."""
         self._view.add(*self.problem.tell(number, rewards))
 
-    def choose(self, chosen: IntArray, wanted: int, before: ChoiceState) -> tuple[IntArray, ChoiceState]:
+    def choose(
+        self, asked: IntArray, wanted: int, before: ChoiceState, skipped: BoolArray
+    ) -> tuple[IntArray, ChoiceState]:
         """Return the next states to ask about.
 
         Args:
-            chosen: numbers of the states chosen so far, in order.
+            asked: numbers of the states chosen so far, in order.
             wanted: how many queries are needed now; more are chosen if the strategy chooses several at a time.
             before: what the last choice passed on.
+            skipped: [asked] which of them were skipped: the strategy chooses as if it had not chosen them, but it
+                cannot choose them again.
 
         Returns:
             The state numbers, and what this choice passes on to the next.
@@ -80,10 +84,14 @@ class NextQueries:
         rng = generator(self.settings.seed, "selection", self.strategy.name)
         if before.rng is not None:
             rng.bit_generator.state = before.rng
+        chosen = asked[~skipped]
         left, refit_every = self.settings.budget - len(chosen), self.settings.labels_per_refit
         between_refits = 1 if self.strategy.one_at_a_time else refit_every - len(chosen) % refit_every
         k = left if self.strategy.taxonomy.test_loop == "open" else min(left, max(wanted, between_refits))
-        obs, info, scale = self._observe(chosen, before)
+        latest = asked[len(asked) - before.last :][~skipped[len(asked) - before.last :]]
+        obs, info, scale = self._observe(chosen, latest, before.scale)
+        info["action_mask"][asked[skipped]] = 0
+        k = min(k, int(info["action_mask"].sum()))
         found: Any = self.strategy.select_many(obs, info, k, rng) if k > 1 else [self.strategy.select(obs, info, rng)]
         numbers = as_ints(f"the choice of {self.strategy.name}", found, StrategyError)
         free = info["action_mask"]
@@ -98,7 +106,7 @@ class NextQueries:
             )
         return numbers, ChoiceState(rng.bit_generator.state, scale, k)  # type: ignore[arg-type]  # a dict of ints
 
-    def _observe(self, chosen: IntArray, before: ChoiceState) -> tuple[Observation, dict[str, Any], float]:
+    def _observe(self, chosen: IntArray, latest: IntArray, scale: float) -> tuple[Observation, dict[str, Any], float]:
         """Return the observation and the info that the environment would return, and the scale of the values."""
         problem, budget, refit_every = self.problem, self.settings.budget, self.settings.labels_per_refit
         labelled_at = np.zeros(problem.n_states, np.int64)
@@ -107,7 +115,7 @@ class NextQueries:
         fitted[chosen[: len(chosen) // refit_every * refit_every]] = True
         result = problem.learn(fitted & problem.revealable)
         occupancy = self.settings.occupancy
-        learned, scale = learned_features(problem, result, fitted, before.scale, occupancy, self._exploit)
+        learned, scale = learned_features(problem, result, fitted, scale, occupancy, self._exploit)
         summary = problem.dataset.reward_summary(problem.rewards)
         obs = {**{name: feature.copy() for name, feature in self._data_features.items()}, **learned}
         obs["labelled"] = (labelled_at / budget).astype(np.float32)
@@ -121,13 +129,12 @@ class NextQueries:
             "initial": np.empty(0, np.int64),
             "initial_revealed": {},
         }
-        if before.last:
-            latest = chosen[len(chosen) - before.last :]
+        if len(latest):
             revealed = {
                 number: {a: mean for a, mean in enumerate(summary.by_action[number].tolist()) if not math.isnan(mean)}
                 for number in latest.tolist()
             }
-            one = before.last == 1
+            one = len(latest) == 1
             info["state"] = problem.states[latest[0]] if one else problem.states[latest]
             info["wasted"] = False if one else 0
             info["revealed"] = revealed[int(latest[0])] if one else revealed

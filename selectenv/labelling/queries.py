@@ -1,6 +1,6 @@
 """Queries: what a person needs to see of a state to judge it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.labelling.group_summary import GroupSummary, summarise_group
-from selectenv.typing import IntArray
+from selectenv.typing import Int32Array, IntArray
 
 EPISODES = 3
 """Largest number of excerpts in a query."""
@@ -30,6 +30,8 @@ class TransitionSummary:
     """How often it occurs in the data."""
     terminated: int
     """How many of these ended the episode."""
+    ending: Any = None
+    """Where it led according to the log, if no state of the data was entered; None if the log does not say it."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Excerpt:
     """Id of the state after the last step; None if the episode terminated or the next state is unknown."""
     end: str
     """How the last step ends: "terminated", "truncated", or "" if the episode continues."""
+    ending: Any = None
+    """Where the last step led according to the log, if no state of the data was entered."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,12 @@ class Query:
     @property
     def transitions(self) -> tuple[TransitionSummary, ...]:
         """The distinct transitions out of the state: the order of an answer that is a list."""
-        return tuple(transition for action in self.actions for transition in action.transitions)
+        return transitions_of(self.actions)
+
+
+def transitions_of(actions: Iterable[ActionSummary]) -> tuple[TransitionSummary, ...]:
+    """Return the distinct transitions of actions, in the order of an answer that is a list."""
+    return tuple(transition for action in actions for transition in action.transitions)
 
 
 def action_names(dataset: OfflineDataset) -> list[Action]:
@@ -113,7 +122,24 @@ def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str 
         until: when the lease ends.
     """
     names, transitions = action_names(dataset), dataset.transitions_of(np.array([number]))
-    unique = dataset.unique_transitions
+    return Query(
+        id=state_id(dataset, number),
+        number=order,
+        visits=len(transitions),
+        actions=actions_taken(dataset, number),
+        episodes=tuple(_excerpt(dataset, names, t) for t in _examples(dataset, transitions)),
+        columns=_columns(dataset, number),
+        observation=None if dataset.observations is None else dataset.observations[number],
+        group=summarise_group(dataset, transitions),
+        annotator=annotator,
+        leased_until=until,
+    )
+
+
+def actions_taken(dataset: OfflineDataset, number: int) -> tuple[ActionSummary, ...]:
+    """Return the actions that the data took in a state, and where they led."""
+    names, transitions = action_names(dataset), dataset.transitions_of(np.array([number]))
+    unique = dataset.outcomes
     first, last = np.searchsorted(unique.state, [number, number + 1])
     ended = np.bincount(unique.index[transitions] - first, dataset.terminated[transitions], int(last - first))
     summaries = [
@@ -122,6 +148,7 @@ def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str 
             state_id(dataset, unique.next_state[i]),
             int(unique.count[i]),
             int(ended[i - first]),
+            _ending(dataset, unique.ending, i),
         )
         for i in range(first, last)
     ]
@@ -129,18 +156,7 @@ def make_query(dataset: OfflineDataset, number: int, order: int, annotator: str 
     for action in dict.fromkeys(summary.action for summary in summaries):
         mine = tuple(summary for summary in summaries if summary.action == action)
         actions.append(ActionSummary(action, sum(summary.count for summary in mine), mine))
-    return Query(
-        id=state_id(dataset, number),
-        number=order,
-        visits=len(transitions),
-        actions=tuple(actions),
-        episodes=tuple(_excerpt(dataset, names, t) for t in _examples(dataset, transitions)),
-        columns=_columns(dataset, number),
-        observation=None if dataset.observations is None else dataset.observations[number],
-        group=summarise_group(dataset, transitions),
-        annotator=annotator,
-        leased_until=until,
-    )
+    return tuple(actions)
 
 
 def _columns(dataset: OfflineDataset, number: int) -> dict[str, Any]:
@@ -155,9 +171,16 @@ def state_id(dataset: OfflineDataset, number: int) -> Any:
     return None if number < 0 else dataset.ids[number].item()
 
 
+def _ending(dataset: OfflineDataset, codes: IntArray | Int32Array | None, at: int) -> Any:
+    """Return entry ``at`` of codes of endings as a Python value, None if there is none."""
+    if dataset.endings is None or codes is None or codes[at] < 0:
+        return None
+    return dataset.endings.names[codes[at]].item()
+
+
 def _examples(dataset: OfflineDataset, transitions: IntArray) -> list[int]:
     """Return visits to show: one of each of the most frequent transitions, then others from the whole data."""
-    index = dataset.unique_transitions.index[transitions]
+    index = dataset.outcomes.index[transitions]
     _, first, count = np.unique(index, return_index=True, return_counts=True)
     frequent = transitions[first[np.argsort(-count, kind="stable")]]
     spread = transitions[np.linspace(0, len(transitions) - 1, EPISODES).astype(np.int64)]
@@ -175,4 +198,5 @@ def _excerpt(dataset: OfflineDataset, names: list[Action], at: int) -> Excerpt:
         Step(state_id(dataset, dataset.state[t]), names[dataset.action[t]], t == at) for t in range(low, high + 1)
     )
     end = "terminated" if dataset.terminated[high] else "truncated" if dataset.truncated[high] else ""
-    return Excerpt(steps, bool(dataset.episode_start[low]), state_id(dataset, dataset.next_state[high]), end)
+    ending = _ending(dataset, None if dataset.endings is None else dataset.endings.code, high)
+    return Excerpt(steps, bool(dataset.episode_start[low]), state_id(dataset, dataset.next_state[high]), end, ending)

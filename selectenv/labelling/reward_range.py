@@ -4,7 +4,7 @@ from typing import Any
 
 from selectenv.checks import shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import OptionError, OptionTypeError
+from selectenv.errors import AnswerRangeError, OptionError, OptionTypeError
 from selectenv.evaluation.value_bounds import range_ends
 from selectenv.labelling.label_store import LabelStore
 from selectenv.typing import FloatArray
@@ -56,6 +56,24 @@ class RewardRange:
     def use(self, ends: Ends) -> None:
         """Use a range in this process from now on."""
         self._given = ends
+
+    def check(self, id: Any, state: int, rewards: FloatArray) -> None:
+        """Check that the rewards of a state lie in the range that the file stores, if there is one.
+
+        Raises:
+            AnswerRangeError: one does not.
+        """
+        stored = self._store.note(NOTE)
+        if stored is None:
+            return
+        low, high = (end[state if len(end) > 1 else 0] for end in stored)
+        outside = rewards[(rewards < low) | (rewards > high)]
+        if len(outside):
+            raise AnswerRangeError(
+                f"{outside[0]:g} is outside the range of the rewards of {shown(id)}, {low:g} to {high:g}; correct the "
+                "answer, or widen the range first (session.set_reward_range(low, high), `selectenv label export FILE "
+                "--rewards LOW HIGH`, or the page)"
+            )
 
     def store(self, ends: Ends) -> None:
         """Store a range in the file, for all processes."""

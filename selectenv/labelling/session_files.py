@@ -3,9 +3,10 @@
 import os
 from pathlib import Path
 
-from selectenv.checks import check_instance
+from selectenv.checks import check_instance, check_parent
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.storage import save
+from selectenv.errors import FileError, SessionFileError
 from selectenv.labelling.label_store import LabelStore, create
 from selectenv.labelling.session_settings import SessionSettings
 from selectenv.labelling.stored_dataset import is_large, load_beside, pack, path_beside, unpack
@@ -33,15 +34,20 @@ def make_or_resume(path: Path | None, settings: SessionSettings, dataset: Offlin
 
 def _make(path: Path, settings: SessionSettings, dataset: OfflineDataset) -> None:
     """Make the file of a session, and that of a large dataset beside it; nothing is left behind if this fails."""
+    try:
+        check_parent(path)
+    except FileError as error:
+        raise SessionFileError(str(error)) from None
     if not is_large(dataset):
         create(path, settings.stored(), pack(dataset))
         return
-    beside = path_beside(path)
+    beside = path_beside(path, settings.fingerprint)
     try:
         save(dataset, beside)
         create(path, settings.stored(), None)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        if not os.path.exists(path):  # otherwise another process has made a session, which may need the dataset
+            beside.unlink(missing_ok=True)
         raise
 
 

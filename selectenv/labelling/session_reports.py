@@ -1,11 +1,12 @@
 """What a session reports: its progress, its answers and labels, and the curve of its bounds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from selectenv.labelling.queries import Action, Query
+from selectenv.labelling.queries import Action, ActionSummary
 from selectenv.typing import FloatArray
 
 
@@ -75,14 +76,14 @@ class Label:
     """Reward of each distinct transition, in the order of ``query.transitions``."""
 
     @classmethod
-    def of(cls, query: Query, told: FloatArray, spread: FloatArray) -> "Label":
-        """Return the label of a query from the mean and the spread of its answers, per distinct transition."""
+    def of(cls, id: Any, actions: Iterable[ActionSummary], told: FloatArray, spread: FloatArray) -> "Label":
+        """Return the label of a state from the mean and the spread of its answers, per distinct transition."""
         rewards, first = {}, 0
-        for action in query.actions:
+        for action in actions:
             counts = [transition.count for transition in action.transitions]
             rewards[action.action] = float(np.average(told[first : first + len(counts)], weights=counts))
             first += len(counts)
-        return cls(query.id, rewards, float(spread.max()), tuple(told.tolist()))
+        return cls(id, rewards, float(spread.max()), tuple(told.tolist()))
 
 
 @dataclass(frozen=True)

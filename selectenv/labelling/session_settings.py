@@ -2,20 +2,35 @@
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from selectenv.budget import cap_to_labelable, number_of_labels
-from selectenv.checks import check_instance, check_int, check_name, check_real, shown
+from selectenv.checks import check_instance, check_int, check_name, check_real, did_you_mean, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.errors import OptionError, SessionError, SessionFileError
+from selectenv.errors import (
+    DatasetError,
+    OptionError,
+    OptionTypeError,
+    SessionError,
+    SessionFileError,
+    UnknownNameError,
+)
 from selectenv.labelling.strategy import Strategy, described, find_strategy
 from selectenv.learners.base import Learner
 from selectenv.learners.registry import LEARNERS, make_learner
-from selectenv.options import OCCUPANCIES
+from selectenv.options import OCCUPANCIES, LearnerOptions, TrainingOptions, names
 from selectenv.references import is_reference
 
 DEFAULT_LEARNER = "uds"
+ARGUMENTS = ("answers_per_query", "lease", "labels_per_refit", "occupancy", "reward_range")
+"""Keyword arguments of a session that are not options of its learner."""
+ELSEWHERE = {
+    "annotator": "pass it to ask(annotator=...) and tell(..., annotator=...); ",
+    "groups": "group the states first: LabellingSession(selectenv.group_states(dataset, groups), ...); ",
+}
+"""What to do with options that belong elsewhere."""
 SAVED = (".zip", ".json")
 """File name extensions of saved strategies."""
 LONGEST_NAME = 200
@@ -56,10 +71,15 @@ class SessionSettings:
         options: dict[str, Any],
     ) -> "SessionSettings":
         """Return the settings after checking them; a fractional budget and omitted options are resolved."""
+        _check_options(options)
         n = dataset.n_states
         labels = cap_to_labelable(number_of_labels(budget, n), int(dataset.labelable.sum()))
         if options.get("learner") is None:
             options = {**options, "learner": DEFAULT_LEARNER}
+        if options.get("warm_start"):
+            raise OptionError(
+                "a session learns from scratch after each answer, so that it can be resumed: leave out warm_start"
+            )
         if labels_per_refit is None:
             refits = LEARNERS.find(options["learner"]).fast_refits
             slow = refits is not None and options.get("scale") != "paper"
@@ -150,12 +170,13 @@ class SessionSettings:
             if described(found) != self.strategy:
                 raise SessionError(f"{name} is a session of the strategy {wanted!r} with the options {options}")
             return found
-        if options is None or is_reference(wanted) or wanted.endswith(SAVED):
-            raise SessionError(
-                f"{name} is a session of the strategy {wanted!r}, which no installed package registers: pass it again "
-                "(strategy=, or --strategy on the command line), since a file must not decide which code is run"
-            )
-        return find_strategy(wanted, **options)
+        if options is not None and not is_reference(wanted) and not wanted.endswith(SAVED):
+            with suppress(UnknownNameError):
+                return find_strategy(wanted, **options)
+        raise SessionError(
+            f"{name} is a session of the strategy {wanted!r}, which no installed package registers: pass it again "
+            "(strategy=, or --strategy on the command line), since a file must not decide which code is run"
+        )
 
     def find_learner(self, dataset: OfflineDataset, given: str | None, name: str) -> Learner:
         """Return the learner of the session in the file ``name``.
@@ -185,6 +206,43 @@ class SessionSettings:
             raise OptionError(f"the learner {learner!r} does not use scale: leave this option out")
         rest = {option: value for option, value in self.options.items() if option not in ("learner", "scale")}
         return make_learner(learner, scale=scale, **rest)
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Check the names of the options that go to the learner.
+
+    Raises:
+        UnknownNameError: there is no such option; the message also lists those of the session itself.
+    """
+    learner = options.get("learner")
+    own = () if learner is None else LEARNERS.find(learner).parameters
+    known = {*names(LearnerOptions, TrainingOptions), *own, "scale", *ARGUMENTS}
+    for name in options:
+        if name not in known:
+            raise UnknownNameError(
+                f"unknown option {name!r} of a session; {ELSEWHERE.get(name, '')}{did_you_mean(name, sorted(known))}"
+            )
+
+
+def check_unlabelled(dataset: Any) -> OfflineDataset:
+    """Return the dataset of a new session.
+
+    Raises:
+        OptionTypeError: it is something else; the message says how to make one.
+        DatasetError: it has rewards.
+    """
+    if not isinstance(dataset, OfflineDataset):
+        raise OptionTypeError(
+            f"dataset must be an OfflineDataset, not of type {type(dataset).__name__}: read a log with "
+            "selectenv.from_csv, a data frame with selectenv.from_dataframe, and a saved dataset with "
+            "selectenv.datasets.load"
+        )
+    if dataset.has_rewards:
+        raise DatasetError(
+            "the dataset has rewards, so a person is not needed: use it in an environment, or pass "
+            "dataset.without_rewards"
+        )
+    return dataset
 
 
 def _in_words(dataset: OfflineDataset) -> str:

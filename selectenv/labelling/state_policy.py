@@ -3,8 +3,8 @@
 import csv
 import io
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import check_path, is_int
+from selectenv.checks import check_name, check_parent, check_path, is_int, shown
 from selectenv.datasets.arrow_columns import require
+from selectenv.datasets.dataframe_export import LIBRARIES
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.datasets.naming import unknown_state
+from selectenv.datasets.naming import stored_columns, take_stored_columns, unknown_state
 from selectenv.datasets.nearest_centre import NearestCentre
 from selectenv.errors import OptionError, UnknownStateError, WeightsFileError
 from selectenv.io.atomic import whole_file
@@ -25,7 +26,7 @@ from selectenv.learners.base import FitResult
 from selectenv.typing import FloatArray
 
 COLUMNS = ("state", "action", "probability", "value", "labelled")
-"""Columns of the table of a policy, which has one row per state and action."""
+"""Columns of the table of a policy, without those of states."""
 REGIONS = ("mean", "scale", "centres")
 """Arrays of `NearestCentre` in the file of a policy."""
 
@@ -43,19 +44,39 @@ class StatePolicy:
     values: FloatArray
     """[n] learned state values."""
     labelled: NDArray[np.bool_]
-    """[n] whether the rewards of the state were told."""
+    """[n] whether rewards of the state were told."""
     regions: NearestCentre | None = None
     """Where vectors fall, if states are clusters of them: a vector can then be given instead of the id of a state."""
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Column -> [n] its value in each state, if states were made of several columns of a log: a dict of one value per
+    column can then be given instead of the id of a state."""
+
+    def __repr__(self) -> str:
+        """Return one line: the number of states, of those with labels, and of actions."""
+        labelled = int(self.labelled.sum())
+        return f"<StatePolicy: {len(self.ids):,} states ({labelled:,} labelled), {len(self.actions):,} actions>"
 
     @classmethod
     def of(cls, dataset: OfflineDataset, result: FitResult, labelled: NDArray[np.bool_]) -> "StatePolicy":
-        """Return the policy that a learner found."""
-        groups = None if dataset.cells is not dataset else dataset.groups
-        regions = groups.regions if groups is not None and isinstance(groups.regions, NearestCentre) else None
-        return cls(dataset.ids, action_names(dataset), result.table, result.values, labelled.copy(), regions)
+        """Return the policy that a learner found: over the states of its table if what is labelled are episodes."""
+        regions = None if dataset.groups is None else dataset.groups.regions
+        found = result.over_cells()
+        return cls(
+            dataset.cells.ids,
+            action_names(dataset),
+            found.table,
+            found.values,
+            dataset.labelled_cells(labelled).copy(),
+            regions if isinstance(regions, NearestCentre) else None,
+            dataset.cells.state_columns,
+        )
 
     def probabilities(self, state: Any) -> dict[Action, float]:
-        """Return the probability of each action in a state, given by id, or for a vector if states are groups.
+        """Return the probability of each action in a state.
+
+        Args:
+            state: the id of a state; a dict of one value per column, if states are made of several; or a vector, if
+                states are groups of them.
 
         Raises:
             UnknownStateError: the data have no state with this id.
@@ -64,7 +85,7 @@ class StatePolicy:
         return dict(zip(self.actions, self.table[self._number(state)].tolist(), strict=True))
 
     def action(self, state: Any) -> Action:
-        """Return the most probable action in a state, or for a vector; the first one of those that tie.
+        """Return the most probable action in a state, the first one of those that tie; see `probabilities`.
 
         Raises:
             UnknownStateError: the data have no state with this id.
@@ -72,32 +93,44 @@ class StatePolicy:
         """
         return self.actions[int(self.table[self._number(state)].argmax())]
 
-    def rows(self) -> Iterator[tuple[Any, Action, float, float, bool]]:
-        """Return the values of `COLUMNS`, one row per state and action."""
-        for i, state in enumerate(self.ids.tolist()):
-            for action, probability in zip(self.actions, self.table[i].tolist(), strict=True):
-                yield state, action, probability, float(self.values[i]), bool(self.labelled[i])
+    @property
+    def header(self) -> list[str]:
+        """The columns of the table of the policy: `COLUMNS`, with those of states after the first."""
+        mine = [f"state_{name}" if name in COLUMNS else name for name in self.columns]
+        return [COLUMNS[0], *mine, *COLUMNS[1:]]
 
-    def to_frame(self) -> Any:
-        """Return a pandas data frame with the columns `COLUMNS`.
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Return the values of `header`, one row per state and action."""
+        entries = zip(self.ids.tolist(), *(values.tolist() for values in self.columns.values()), strict=True)
+        for i, state in enumerate(entries):
+            for action, probability in zip(self.actions, self.table[i].tolist(), strict=True):
+                yield *state, action, probability, float(self.values[i]), bool(self.labelled[i])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame with the columns `header`, one row per state and action.
+
+        Args:
+            library: "pandas" or "polars".
 
         Raises:
-            MissingExtraError: pandas is not installed.
+            MissingExtraError: the library is not installed.
         """
-        return require("pandas").DataFrame(list(self.rows()), columns=list(COLUMNS))
+        wanted = require(check_name("library", library, LIBRARIES))
+        columns = zip(*self.rows(), strict=True)
+        return wanted.DataFrame(dict(zip(self.header, map(list, columns), strict=True)))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the policy to a file: .npz, which `load` reads, or .csv, one row per state and action.
 
         Raises:
             OptionError: the name has another ending.
-            FileError: the file cannot be written.
+            FileError: the file cannot be written, for example since there is no such directory.
         """
-        target = check_path("path", path)
+        target = check_parent(check_path("path", path))
         if target.suffix == ".csv":
             text = io.StringIO(newline="")
             writer = csv.writer(text)
-            writer.writerow(COLUMNS)
+            writer.writerow(self.header)
             writer.writerows(self.rows())
             with whole_file(target) as file:
                 file.write(text.getvalue().encode())
@@ -105,6 +138,7 @@ class StatePolicy:
         if target.suffix != ".npz":
             raise OptionError(f"a policy is saved as .npz or .csv, not as {target.name!r}")
         arrays = {"ids": self.ids, "table": self.table, "values": self.values, "labelled": self.labelled}
+        arrays |= stored_columns(self.columns)
         card: dict[str, Any] = {"policy": 1, "actions": list(self.actions)}
         if self.regions is not None:
             arrays |= {name: getattr(self.regions, name) for name in REGIONS}
@@ -124,7 +158,10 @@ class StatePolicy:
         regions = None
         if "columns" in card and {*REGIONS} <= set(arrays):
             regions = NearestCentre(tuple(card["columns"]), *(arrays[name] for name in REGIONS))
-        return cls(arrays["ids"], card["actions"], arrays["table"], arrays["values"], arrays["labelled"], regions)
+        columns = take_stored_columns(arrays)
+        return cls(
+            arrays["ids"], card["actions"], arrays["table"], arrays["values"], arrays["labelled"], regions, columns
+        )
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -134,7 +171,29 @@ class StatePolicy:
     def _number(self, state: Any) -> int:
         if self.regions is not None and isinstance(state, np.ndarray | list | tuple):
             return int(self.regions.find(np.asarray(state)[None])[0])
+        if self.columns and isinstance(state, Mapping):
+            return self._number_by_columns(state)
         number = self._places.get(state) if isinstance(state, str) or is_int(state) else None
         if number is None:
             raise UnknownStateError(unknown_state(state, self.ids))
         return number
+
+    def _number_by_columns(self, state: Mapping[Any, Any]) -> int:
+        """Return the number of the state with these values by column."""
+        for name in {*state, *self.columns}:
+            check_name("column", name, self.columns)
+            if name not in state:
+                raise UnknownStateError(f"{shown(dict(state))} lacks a value for the column {name!r}")
+        found = np.logical_and.reduce([values == state[name] for name, values in self.columns.items()])
+        if found.ndim != 1 or not found.any():
+            raise UnknownStateError(unknown_state(dict(state), self.ids))
+        return int(found.argmax())
+
+
+def load_policy(path: str | os.PathLike[str]) -> StatePolicy:
+    """Return the policy of a labelling session that `StatePolicy.save` wrote to an .npz file.
+
+    Raises:
+        WeightsFileError: the file is missing, damaged, or not a policy.
+    """
+    return StatePolicy.load(path)

@@ -44,9 +44,13 @@ def is_large(dataset: OfflineDataset) -> bool:
     return sum(array.nbytes for array in dataset.arrays().values()) > EMBEDDED_BYTES
 
 
-def path_beside(path: Path) -> Path:
-    """Return the file of a dataset that is too large for the file ``path`` of its session."""
-    return path.with_name(f"{path.name}.dataset.npz")
+def path_beside(path: Path, fingerprint: str) -> Path:
+    """Return the file of a dataset that is too large for the file ``path`` of its session.
+
+    Its name contains the beginning of the fingerprint: a session of other data that is made at the same time does not
+    replace it.
+    """
+    return path.with_name(f"{path.name}.{fingerprint[:8]}.dataset.npz")
 
 
 def load_beside(path: Path, fingerprint: str) -> OfflineDataset:
@@ -55,7 +59,7 @@ def load_beside(path: Path, fingerprint: str) -> OfflineDataset:
     Raises:
         SessionError: it is missing, damaged, or another one.
     """
-    beside = path_beside(path)
+    beside = path_beside(path, fingerprint)
     try:
         dataset = load(beside)
     except DatasetFileError as error:

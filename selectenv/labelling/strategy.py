@@ -15,7 +15,8 @@ from selectenv.view import SelectionView
 
 GROUP = "selectenv.strategies"
 """Entry-point group of the function that makes a strategy from a name and options."""
-METHODS = ("begin", "select", "select_many")
+REQUIRED = ("name", "taxonomy", "one_at_a_time", "begin", "select", "select_many")
+"""Attributes and methods of a strategy."""
 
 
 class Strategy(Protocol):
@@ -48,8 +49,7 @@ def find_strategy(strategy: Any, **options: Any) -> Strategy:
         UnknownNameError: there is no strategy of this name.
     """
     found = _maker()(strategy, **options) if isinstance(strategy, str) else strategy
-    lacks_methods = any(not callable(getattr(found, method, None)) for method in METHODS)
-    if isinstance(found, type) or lacks_methods or not hasattr(found, "taxonomy"):
+    if isinstance(found, type) or not all(hasattr(found, name) for name in REQUIRED):
         raise OptionTypeError(
             f"strategy must be the name of an agent or an agent, made with agents.make(name), not {shown(strategy)}"
         )

@@ -38,7 +38,7 @@ class ToldProblem(SelectionProblem):
             number: number of the state.
             rewards: one reward per distinct transition of the state; None takes back what was told.
         """
-        transitions, unique = self.dataset.transitions_of(np.array([number])), self.dataset.unique_transitions
+        transitions, unique = self.dataset.transitions_of(np.array([number])), self.dataset.outcomes
         first = int(np.searchsorted(unique.state, number))
         told = np.full(len(transitions), np.nan) if rewards is None else rewards[unique.index[transitions] - first]
         self.rewards[transitions] = told

@@ -97,6 +97,11 @@ class FitResult:
         table.flags.writeable = False
         return table
 
+    def over_cells(self) -> "FitResult":
+        """Return the same policy at the states of tables, which are not those of the data if groups are episodes."""
+        cells = self._data.cells
+        return self if cells is self._data else FitResult(self.policy, runs=self.runs, dataset=cells)
+
     @property
     def batch(self) -> PolicyBatch:
         """The policies whose mean return is the performance, ready for an evaluator: those of all training runs."""

@@ -70,6 +70,10 @@ class NetworkFit(FitResult):
         self.trained, self.key, self._updates = trained, key, np.array(updates, np.int64)
         self._architecture, self.labels_from_scratch = architecture, labels_from_scratch
 
+    def over_cells(self) -> "NetworkFit":
+        """Return the same networks, tabulated at the states of tables."""
+        return NetworkFit(self.trained, self._updates.tolist(), self._data.cells, self.key, self._architecture)
+
     @property
     def batch(self) -> PolicyList:
         """The policies of all evaluations, run by run."""

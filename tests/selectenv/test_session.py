@@ -1,6 +1,5 @@
-"""Sessions: asking, telling, skipping, undoing; leases and annotators; what a session reports."""
+"""Sessions: asking, telling, skipping, undoing; several annotators; what a session reports."""
 
-import threading
 from dataclasses import replace
 from itertools import pairwise
 
@@ -23,25 +22,9 @@ from selectenv.errors import (
     UnknownStateError,
 )
 from selectenv.labelling.state_policy import StatePolicy
-from tests.selectenv.labelling.teller import Stranger, answer_with, town, truth
+from tests.selectenv.labelling.teller import FREE, Stranger, answer_with, town, truth
 
 LabellingSession = selectenv.LabellingSession
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Let a test move the time on."""
-
-    class Clock:
-        now = 1000.0
-
-        def time(self):
-            return self.now
-
-    made = Clock()
-    monkeypatch.setattr("selectenv.session.time", made)
-    monkeypatch.setattr("selectenv.labelling.label_store.time", made)
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -214,11 +197,61 @@ def test_a_query_can_be_skipped_again_and_again():
     a, b = session.ask().id, session.ask().id
     session.skip(a)
     session.skip(b)
+    c = session.ask().id
+    assert len({a, b, c}) == 3
+    session.skip(c)
     for _ in range(3):
-        assert session.ask().id == a
-        session.skip(a)
-        assert session.ask().id == b
-        session.skip(b)
+        for id in (a, b, c):
+            query = session.ask()
+            assert (query.id, query.number) == (id, 1)
+            session.skip(id)
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_skipping_goes_through_all_states_before_any_comes_back(name, tmp_path):
+    """The strategy chooses among the states that were not skipped; also if the session is reopened."""
+    data = selectenv.from_arrays(np.arange(7), [0, 1, 0, 1, 0, 1, 0], np.arange(1, 8), np.arange(7) == 6)
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(data, name, 3, path) as session:
+        seen = [session.ask().id]
+        session.tell(seen[0], 1.0)
+        seen.append(session.ask().id)
+        session.skip(seen[1])
+    with LabellingSession.open(path) as session:
+        for _ in range(5):
+            query = session.ask()
+            assert query.number == 2
+            seen.append(query.id)
+            session.skip(query.id)
+        assert sorted(seen) == list(range(7))
+        assert [query.id for query in session.ask(5)] == seen[1:3], "those skipped first, as many as the budget allows"
+        assert session.ask() is None
+        session.tell_many(dict.fromkeys(seen[1:3], 0.5))
+        assert session.status().done
+
+
+def test_what_is_not_a_dataset_or_not_an_option_is_explained():
+    for wrong in ("robot.csv", [1], None):
+        with pytest.raises(OptionTypeError, match=r"read a log with selectenv\.from_csv, .*from_dataframe, .*load"):
+            LabellingSession(wrong, budget=3)
+    for option, advice in (("annotator", r"ask\(annotator="), ("groups", "group_states"), ("leese", "mean 'lease'")):
+        with pytest.raises(UnknownNameError, match=f"unknown option '{option}' of a session.*{advice}") as found:
+            LabellingSession(town(), budget=3, **{option: 3})
+        assert "answers_per_query" in str(found.value)
+    with pytest.raises(OptionError, match="low must be a finite number"):
+        LabellingSession(town(), "terminal", 3).bounds(float("nan"), 1)
+
+
+def test_an_answer_to_a_skipped_query_counts_towards_the_budget():
+    session = LabellingSession(town(), "terminal", 2)
+    a, b = session.ask().id, session.ask().id
+    session.skip(a)
+    c = session.ask().id
+    session.tell_many({a: 1, b: 1})
+    assert session.ask(annotator="bob") is None
+    with pytest.raises(QueryError, match="the budget of 2 labels is spent"):
+        session.tell(c, 1)
+    assert session.status().done
 
 
 def test_undo_and_retract_ask_again():
@@ -233,27 +266,6 @@ def test_undo_and_retract_ask_again():
     assert [query.id for query in session.ask(3)] == [ids[0], ids[2]]
     session.tell(ids[0], 5)
     assert {label.id: label.rewards for label in session.labels()}[ids[0]] == {1: 5.0}
-
-
-def test_leases_end(clock):
-    session = LabellingSession(town(), "terminal", 3, lease=60)
-    first = session.ask(annotator="ann")
-    assert first.leased_until == clock.now + 60
-    assert [(h.id, h.annotator, h.until) for h in session.handed_out()] == [(first.id, "ann", 1060)]
-    second = session.ask(annotator="bob", lease=1000)
-    assert len({first.id, second.id}) == 2
-    third = session.ask()
-    assert session.ask() is None
-    assert session.ask(annotator="ann") is None
-    clock.now += 61
-    assert session.status().handed_out == 1
-    assert session.ask(annotator="carl").id == first.id
-    assert [query.id for query in session.ask(5)] == [third.id]
-    session.tell(first.id, 1, annotator="ann")  # late, but nobody was faster
-    with pytest.raises(QueryError, match="answered already by 'ann'"):
-        session.tell(first.id, 2, annotator="carl")
-    session.release(third.id)
-    assert session.ask().id == third.id
 
 
 def test_several_answers_per_query_are_averaged():
@@ -329,6 +341,8 @@ def test_arguments_are_checked(tree):
         LabellingSession(town(), "uniform", 2, gama=0.9)
     with pytest.raises(OptionError, match="does not use scale"):
         LabellingSession(town(), "uniform", 2, scale="paper")
+    with pytest.raises(OptionError, match="leave out warm_start"):
+        LabellingSession(town(), "uniform", 2, learner="iql", warm_start=True)
     with pytest.raises(OptionError, match="no rewards"):
         LabellingSession(town(), "uniform", 2, impute="dataset-min")
     few = selectenv.make_problem("CliffWalk", dataset_size=30, cache=False).dataset
@@ -392,6 +406,10 @@ def test_the_range_of_rewards_is_stored_on_request_only(tmp_path):
         session.tell(session.ask().id, 1)
         with pytest.raises(OptionError, match="known reward 1 is not in it"):
             session.set_reward_range(2, 3)
+    with pytest.raises(OptionError, match="known reward 1 is not in it") as refused:
+        LabellingSession(town(), "terminal", 2, path, reward_range=(2, 3))
+    assert list(tmp_path.iterdir()) == [path], "the file is closed, although the error still refers to the session"
+    assert refused.value.__traceback__ is not None
     with LabellingSession(town(), "terminal", 2, path) as session:
         assert session.reward_range == ([0.0, 0.0, 0.0], [3.0]), "it stays unless another one is given"
     with LabellingSession(town(), "terminal", 2, path, reward_range=(-5, 5)) as session:
@@ -415,49 +433,10 @@ def test_policies_are_saved_and_loaded(tmp_path):
         policy.save(tmp_path / "policy.txt")
 
 
-def test_threads_share_a_session():
-    data = selectenv.from_arrays(np.arange(60), np.zeros(60, int), np.arange(1, 61), np.arange(60) == 59)
-    session, told = LabellingSession(data, "visitation-on-policy", 40), []
-
-    def work():
-        while query := session.ask():
-            session.tell(query.id, 1)
-            told.append(query.id)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(told) == len(set(told)) == 40
-
-
-def test_a_query_is_handed_out_again_to_whom_it_belongs(clock):
-    session = LabellingSession(town(), "terminal", 2, lease=60)
-    query = session.ask(annotator="ada")
-    clock.now += 50
-    assert session.hand_out(query.id, annotator="ada").leased_until == clock.now + 60
-    clock.now += 50
-    with pytest.raises(QueryError, match="others are working on it"):
-        session.hand_out(query.id, annotator="bea")
-    assert [one.annotator for one in session.handed_out()] == ["ada"]
-    clock.now += 20
-    assert session.hand_out(query.id, annotator="bea").annotator == "bea"
-    session.skip(query.id, annotator="bea")
-    assert session.hand_out(query.id, annotator="ada").id == query.id
-    session.tell(query.id, 1, annotator="ada")
-    with pytest.raises(QueryError, match="answered already"):
-        session.hand_out(query.id, annotator="ada")
-    assert session.undo(annotator="ada") == query.id
-    assert session.hand_out(query.id, annotator="ada").annotator == "ada"
-
-
-def test_a_query_for_two_people_is_handed_out_again_to_two():
-    session = LabellingSession(town(), "terminal", 1, answers_per_query=2)
-    query = session.ask(annotator="ada")
-    assert session.hand_out(query.id, annotator="bea").id == query.id
-    with pytest.raises(QueryError, match="others are working on it"):
-        session.hand_out(query.id, annotator="cleo")
-    session.tell(query.id, 1, annotator="ada")
-    with pytest.raises(QueryError, match="answered already"):
-        session.hand_out(query.id, annotator="ada")
+def test_the_states_that_were_asked_about():
+    session = LabellingSession(town(), "guided", 3)
+    assert session.asked() == []
+    first = session.ask().id
+    session.tell(first, 1)
+    second = session.ask().id
+    assert session.asked() == [first, second]

@@ -1,11 +1,13 @@
 "use strict";
 
-// Keyboard: number keys pick a common answer, Backspace takes it back, Enter sends, s skips, u undoes.
+// Keyboard: number keys pick a common answer, Backspace takes it back, Enter sends, s skips, u undoes. Every
+// other character of a number begins to type it in the field; after a number key, it continues with that digit.
 // Without this script the forms still work.
 const form = document.querySelector("#answer");
 const modifiers = ["ctrlKey", "metaKey", "altKey"];
 const filled = [];
 let lastField = null;
+let picked = ""; // the number key that was pressed last, if nothing happened since
 
 function fields() {
   return [...document.querySelectorAll("input[form=answer], #answer input[type=number]")].filter((field) => field.offsetParent);
@@ -24,7 +26,16 @@ function choose(value) {
   field.value = value;
   filled.push(field);
   lastField = null;
+  picked = "";
   mark();
+}
+
+// Puts the cursor into a field, so that the key that is being pressed is typed there.
+function type() {
+  const field = picked ? filled.pop() : current();
+  if (!field) return;
+  field.value = picked;
+  field.focus();
 }
 
 function mark() {
@@ -44,6 +55,12 @@ document.addEventListener("keydown", (event) => {
   const into = event.target;
   const types = into.matches("input:not([type=radio]), textarea, select");
   if (types && (into.type !== "number" || into.form !== form || /^[^su]$/.test(event.key))) return;
+  const choices = form ? form.querySelectorAll("[data-choice]") : [];
+  if (form && /^[-.0-9]$/.test(event.key) && !choices[Number(event.key) - 1]) {
+    if (event.key === "-") picked = "";
+    type();
+    return;
+  }
   if (event.key === "Enter") {
     if (into.closest("a, button, summary, input")) return; // the browser does what they are for
     send(form || document.querySelector("[data-enter]")?.form);
@@ -52,11 +69,11 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "u" && document.querySelector("button[form=undo]:enabled")) {
     send(document.querySelector("#undo"));
   } else if (form && /^[1-9]$/.test(event.key)) {
-    const button = form.querySelectorAll("[data-choice]")[Number(event.key) - 1];
-    if (!button) return;
-    choose(button.dataset.choice);
-  } else if (event.key === "Backspace" && filled.length) {
+    choose(choices[Number(event.key) - 1].dataset.choice);
+    picked = event.key;
+  } else if (event.key === "Backspace" && filled.length && !types) {
     filled.pop().value = "";
+    picked = "";
     mark();
   } else {
     return;
@@ -80,6 +97,7 @@ if (form) {
   });
   document.addEventListener("focusin", (event) => {
     if (!event.target.closest("[data-choice]")) lastField = event.target;
+    picked = "";
     mark();
   });
   document.addEventListener("input", mark);

@@ -27,6 +27,10 @@ class CellFit(FitResult):
         super().__init__(TablePolicy(table), dataset=dataset)
         self._cell_table, self._cell_q, self._cell_values = table, q, values
 
+    def over_cells(self) -> FitResult:
+        """Return the table itself."""
+        return FitResult(self.policy, self._cell_q, self._cell_values, table=self._cell_table, dataset=self._data.cells)
+
     def _means(self, of_cells: FloatArray) -> FloatArray:
         return self._data.means_by_state(of_cells[self._data.cells.state])
 

@@ -17,6 +17,8 @@ import pytest
 
 import selectenv
 from experiments.cli.main import main, parser
+from experiments.labelling.query_texts import query_text
+from selectenv.errors import AnswerRangeError
 
 COLUMNS = ["--state", "place", "load", "--action", "action", "--episode", "trip", "--time", "time"]
 IN_TERMINAL = """
@@ -113,7 +115,7 @@ def test_labelling_in_a_terminal(capsys, terminal):
     asking.type("0.25")
     assert "Question 2 of 6" in asking.wait_for("reward (? for help): ")
     asking.type("s")
-    assert "Question 3 of 6" in asking.wait_for("reward (? for help): ")
+    assert "Question 2 of 6" in asking.wait_for("reward (? for help): ")
     asking.type("\x03")  # Ctrl-C
     assert "repeat the command to resume" in asking.wait_for("resume")
     assert asking.end() == 130
@@ -121,7 +123,7 @@ def test_labelling_in_a_terminal(capsys, terminal):
         assert [(given.answer, given.annotator) for given in session.answers()] == [(0.25, "ann")]
         assert session.handed_out() == []
     asking = terminal("label", "ask", "labels.sqlite")
-    for number in (3, 4, 5, 6, 2):  # the question that was skipped comes last
+    for number in (2, 3, 4, 5, 6):  # another question is asked in place of the one that was skipped
         assert f"Question {number} of 6" in asking.wait_for("reward (? for help): ")
         asking.type("-1")
     last = asking.wait_for("writes labels and policy")
@@ -159,7 +161,7 @@ def test_status_and_export(capsys, tmp_path):
     assert main(["label", "export", "labels.sqlite", "--out", "results", "--rewards", "0", "1"]) == 0
     assert "less than the best one" in capsys.readouterr().out
     tables = {}
-    for path in (tmp_path / "results").iterdir():
+    for path in (tmp_path / "results").glob("*.csv"):
         with path.open(newline="") as file:
             tables[path.name] = list(csv.DictReader(file))
     assert {name: len(rows) for name, rows in tables.items()} | {"labels.csv": 0} == {
@@ -185,7 +187,7 @@ def test_questions_and_labels_go_through_files(capsys, tmp_path):
         writer.writeheader()
         writer.writerows({**row, "reward": 1 if row["state"] == first else ""} for row in rows)
     assert main(["label", "import", "labels.sqlite", str(path)]) == 0
-    assert "1 new answers, 0 that were known" in capsys.readouterr().out
+    assert "new answers: 1; known before: 0" in capsys.readouterr().out
     assert main(["label", "export", "labels.sqlite", "--questions", "2"]) == 0
     with path.open(newline="") as file:
         states = list(dict.fromkeys(row["state"] for row in csv.DictReader(file)))
@@ -196,6 +198,8 @@ def test_questions_and_labels_go_through_files(capsys, tmp_path):
     assert main(["label", "import", "labels.sqlite", "one.csv", "--annotator", "ann"]) == 0
     with selectenv.LabellingSession.open("labels.sqlite") as session:
         assert [given.annotator for given in session.answers()] == ["", "ann"]
+        assert session.undo() == first
+        assert session.ask().id == first, "what was exported and answered is not kept for the other tool"
 
 
 def test_label_studio(capsys, tmp_path):
@@ -211,7 +215,7 @@ def test_label_studio(capsys, tmp_path):
         task["annotations"] = [{"completed_by": 1, "was_cancelled": False, "result": [value]}]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     assert main(["label", "import", "labels.sqlite", "export.json"]) == 0
-    assert "3 new answers" in capsys.readouterr().out
+    assert "new answers: 3;" in capsys.readouterr().out
     assert main(["label", "export", "labels.sqlite", "--label-studio"]) == 0
     assert [task["data"]["order"] for task in json.loads((tmp_path / "out" / "tasks.json").read_text())] == [4]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
@@ -234,9 +238,11 @@ def test_starting_twice_and_starting_otherwise(capsys):
     assert "--bins takes entries such as charge=5" in capsys.readouterr().err
     assert start("--strategy", "es-50") == 1
     assert "'es-50' is trained with the evaluator" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as stopped:
-        main(["label"])
-    assert stopped.value.code == 2
+    for command in (["label"], ["label", "start", "log.csv", "--session", "x.sqlite", "--budget", "few"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(command)
+        assert stopped.value.code == 2
+    assert "'few' is neither a number of labels nor a share of the states" in capsys.readouterr().err
 
 
 def test_a_failed_start_leaves_nothing_behind(capsys, tmp_path):
@@ -288,9 +294,9 @@ def test_the_last_answer_and_handed_out_questions_are_taken_back(capsys, monkeyp
     assert main(["label", "ask", "labels.sqlite"]) == 0
     assert "`selectenv label release labels.sqlite` takes them back" in capsys.readouterr().out
     assert main(["label", "release", "labels.sqlite", "--annotator", "nobody"]) == 0
-    assert "0 questions taken back" in capsys.readouterr().out
+    assert "questions taken back: 0" in capsys.readouterr().out
     assert main(["label", "release", "labels.sqlite"]) == 0
-    assert "2 questions taken back" in capsys.readouterr().out
+    assert "questions taken back: 2" in capsys.readouterr().out
     assert main(["label", "ask", "labels.sqlite"]) == 0
     assert "`selectenv label ask labels.sqlite --undo` takes the last answer back" in capsys.readouterr().out
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
@@ -303,7 +309,12 @@ def test_the_last_answer_and_handed_out_questions_are_taken_back(capsys, monkeyp
 def test_an_answer_outside_the_range_is_named_once(capsys):
     assert start("--rewards", "0", "1", budget="2") == 0
     with selectenv.LabellingSession.open("labels.sqlite") as session:
-        session.tell(session.ask().id, 5)
+        state = session.ask().id
+        with pytest.raises(AnswerRangeError, match=r"5 is outside .* 0 to 1; correct the answer, or widen the range"):
+            session.tell(state, 5)
+        session.set_reward_range(0, 5)
+        session.tell(state, 5)
+        session._store.set_note("reward_range", [[0.0], [1.0]])  # as in files of earlier releases
     for command in ("status", "export"):
         capsys.readouterr()
         assert main(["label", command, "labels.sqlite"]) == 0
@@ -321,7 +332,7 @@ def test_import_says_what_differs(capsys, tmp_path):
         session.tell(state, 1)
     (tmp_path / "one.csv").write_text(f'state,reward\n"{state}",2\n')
     assert main(["label", "import", "labels.sqlite", "one.csv"]) == 0
-    assert "1 of those that were known differ from the file and stay as they are" in capsys.readouterr().out
+    assert "with other rewards: 1. Those stored stay as they are" in capsys.readouterr().out
     (tmp_path / "two.csv").write_text("state,reward\nplace=moon,2\n")
     assert main(["label", "import", "labels.sqlite", "two.csv"]) == 1
     said = capsys.readouterr().err
@@ -372,3 +383,50 @@ def test_sessions_about_groups_of_vectors(tmp_path, monkeypatch, capsys):
         assert session.ask().group.columns[1].name == "x1"
     assert main([*command, "--vectors", "--groups", "trips"]) == 1
     assert "allowed: episode" in capsys.readouterr().err
+
+
+def test_vectors(capsys, tmp_path):
+    rows = "\n".join(f"{i // 10},{i / 7:.3f},{-i / 3:.3f},{i % 2}" for i in range(40))
+    (tmp_path / "log.csv").write_text(f"trip,x,v,move\n{rows}\n")
+    start = ["label", "start", "log.csv", "--state", "x", "v", "--action", "move", "--episode", "trip", "--vectors"]
+    assert main([*start, "--budget", "2", "--session", "plain.sqlite"]) == 0
+    assert "warning: 40 of 40 vectors were seen once" in capsys.readouterr().err
+    assert main([*start, "--budget", "2", "--session", "labels.sqlite", "--groups", "4"]) == 0
+    assert "warning" not in capsys.readouterr().err
+    with selectenv.LabellingSession.open("labels.sqlite") as session:
+        text = query_text(session, query := session.ask())
+        assert text.startswith(f"Question 1 of 2: group {query.id}\n")
+        session.tell(query.id, 1)
+        wanted = session.policy().action([1.0, -2.0])
+    assert main(["label", "export", "labels.sqlite"]) == 0
+    assert "selectenv.load_policy('out/policy.npz')" in capsys.readouterr().out
+    assert selectenv.load_policy("out/policy.npz").action([1.0, -2.0]) == wanted
+
+
+def test_missing_directories_are_named(capsys):
+    assert start("--session", "none/labels.sqlite") == 1
+    assert "there is no directory 'none'" in capsys.readouterr().err
+
+
+def test_files_of_other_countries(capsys, tmp_path):
+    (tmp_path / "log.csv").write_bytes("trip;ort;move;x\n1;K\u00fcche;go;0,5\n1;Flur;go;1,5\n".encode("cp1252"))
+    start = [
+        "label",
+        "start",
+        "log.csv",
+        "--state",
+        "ort",
+        "x",
+        "--action",
+        "move",
+        "--episode",
+        "trip",
+        "--budget",
+        "1",
+    ]
+    start += ["--session", "labels.sqlite", "--delimiter", ";", "--bins", "x=2"]
+    assert main(start) == 1
+    assert "--encoding cp1252" in capsys.readouterr().err
+    assert main([*start, "--encoding", "cp1252"]) == 1
+    assert "--decimal ," in capsys.readouterr().err
+    assert main([*start, "--encoding", "cp1252", "--decimal", ","]) == 0

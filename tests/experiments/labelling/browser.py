@@ -65,6 +65,9 @@ class Browser:
     def reload(self):
         self._send("POST", "/refresh", {})
 
+    def back(self):
+        self._send("POST", "/back", {})
+
     def address(self):
         return self._send("GET", "/url")
 

@@ -5,6 +5,7 @@ import csv
 import numpy as np
 import pytest
 
+import selectenv
 from experiments.errors import LabelsFileError
 from experiments.labelling.label_files import read_labels
 from experiments.labelling.label_imports import ImportResult, import_labels
@@ -58,13 +59,16 @@ def test_labels_are_used_as_far_as_the_strategy_asks(labels):
         ("state,reward\nhome,nan\n", "row 2: 'nan' is not a finite number"),
         ("state,reward\nroad,1\n\nhome,1\nhome,2\n", "row 5: row 4 has another reward"),
         ("state,action,reward\nroad,,1\nhome,0,1\n", "row 3: the state 'home' .* none for the action 1"),
-        ("state,action,reward\nhome,0,1\nhome,1,1\nhome,5,1\n", "row 4: the data never show the action '5'"),
+        (
+            "state,action,reward\nhome,0,1\nhome,1,1\nhome,5,1\n",
+            "row 4: unknown action '5' in .*; allowed: 0, 1",
+        ),
         ("state,action,reward\nhome,0,1\nhome,1,1\nhome,,1\n", "row 4: the state 'home' also has rewards per action"),
         ("state,reward\nroad,1\nhoem,1\n", "row 3: there is no state with id 'hoem'.* Did you mean 'home'"),
         ("state,reward\na street, at night,1\n", "row 2: it has 3 fields, and the header 2; .* needs quotes"),
         ("state,reward,reward\nhome,1,2\n", "columns state and reward"),
         ('state,reward\n"home,1\n', "cannot be read"),
-        ("state,reward\nhome\xff,1", "cannot be read"),
+        ("state,reward\nhome\xff,1", "is not text in UTF-8: save it again"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path, text, what):
@@ -104,17 +108,31 @@ def test_exported_labels_and_questions_are_read_again(labels, tree):
     assert result == ImportResult(told=6, known=0)
     np.testing.assert_array_equal(again.rewards, session.rewards)
     third = LabellingSession(tree.dataset.without_rewards, "guided", 6)
-    rows = list(csv.DictReader(questions_csv(third.ask(4, annotator="export")).splitlines()))
+    rows = list(csv.DictReader(questions_csv(third.ask(4, annotator="export", keep=True)).splitlines()))
     filled = "\n".join(
         ["state,action,next_state,reward", *(f"{r['state']},{r['action']},{r['next_state']},2" for r in rows)]
     )
     assert import_labels(third, labels(filled)).told == 4
 
 
+@pytest.mark.parametrize("number", ["99", "9" * 20, "9" * 5_000, "-" + "9" * 20, "1.0"])
+def test_numbers_that_are_not_states_are_named(labels, tree, number):
+    session = LabellingSession(tree.dataset.without_rewards, "terminal", 3)
+    with pytest.raises(LabelsFileError, match="row 2: there is no state with id"):
+        import_labels(session, labels(f"state,reward\n{number},1\n"))
+
+
+def test_spaces_around_names_of_actions_and_states_are_kept_and_read_again(labels):
+    log = {"states": ["a", " b ", "a"], "actions": [" go ", "stop"], "terminated": False}
+    session = LabellingSession(selectenv.from_episodes([log]), "terminal", 2)
+    filled = questions_csv(session.ask(2, annotator="export", keep=True)).replace(",\r\n", ",4\r\n")
+    assert import_labels(session, labels(filled)).told == 2
+    again = LabellingSession(selectenv.from_episodes([log]), "terminal", 2)
+    assert import_labels(again, labels(labels_csv(session))).told == 2
+
+
 @pytest.fixture(scope="module")
 def tree():
-    import selectenv
-
     return selectenv.make_problem("Tree", dataset_size=2_000, cache=False)
 
 
@@ -128,3 +146,15 @@ def test_tables_of_a_session():
     assert [row["state"] for row in read["labels.csv"]] == ["shop", "shop", "home", "home"]
     assert len(read["policy.csv"]) == 6
     assert [row["labels"] for row in read["curve.csv"]] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("text", ["state,reward\n", "state,action,next_state,times,ended,reward\nhome,0,shop,2,0,\n"])
+def test_tables_without_a_reward_are_refused(labels, text):
+    with pytest.raises(LabelsFileError, match="no reward is filled in"):
+        import_labels(LabellingSession(town(), "visitation", 3), labels(text))
+
+
+def test_tables_in_utf_16_are_read(labels, tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_bytes("state,reward\nhome,0.5\n".encode("utf-16"))
+    assert import_labels(LabellingSession(town(), "visitation", 3), path).told == 1

@@ -84,7 +84,8 @@ def test_several_annotators(write):
     session = LabellingSession(town(), "terminal", 2, answers_per_query=2)
     first, second = export(session, 2)
     content = [annotated(first, (1, 1), (2, 3), (3, 100)), annotated(second, (1, 1), (1, 2))]
-    assert import_labels(session, write(content)) == ImportResult(told=3, known=2)
+    assert import_labels(session, write(content)) == ImportResult(told=3, known=1, differing=2, surplus=1)
+    assert import_labels(session, write([annotated(first, (4, 3))])) == ImportResult(told=0, known=0, surplus=1)
     (label,) = session.labels()
     assert (label.id, label.spread, set(label.rewards.values())) == ("shop", 2.0, {2.0})
     assert [one.id for one in session.handed_out()] == ["home"], "one answer is missing"
@@ -148,3 +149,10 @@ def test_the_labelling_interface_is_xml_with_one_number():
         assert number.attrib["toName"] == view.find("Text").attrib["name"]
         assert {key: number.attrib.get(key) for key in attributes} == attributes
         assert view.find("Text").attrib["value"] == "$text"
+
+
+def test_exports_without_annotations_are_refused(write):
+    session = LabellingSession(town(), "terminal", 2)
+    for content in ([], [annotated(task) for task in export(session, 2)]):
+        with pytest.raises(LabelsFileError, match="no task has an annotation"):
+            import_labels(session, write(content))

@@ -40,3 +40,15 @@ def test_bars_fit_into_the_drawing(data):
         assert max(bar.height for bar in view.bars) == max(bar.data_height for bar in view.bars) == HEIGHT
         assert all(bar.top + bar.height == pytest.approx(HEIGHT) for bar in view.bars)
     assert column_views(None) == []
+
+
+def test_labels_on_episodes_show_the_policy_over_groups():
+    data = selectenv.make_problem("CartPole", dataset_size=300, groups="episode", rollouts=1, cache=False).dataset
+    with selectenv.LabellingSession(data.without_rewards, "uniform", 2) as session, served(session) as page:
+        assert f"300 transitions, {data.n_states} states" in words(page.get()[2])
+        text = page.get(f"state/{page.ask()}")[2]
+        assert re.search(r"<h1[^>]*>episode \d+</h1>", text)
+        rows = re.findall(r'<tr><th scope="row">(.*?)</th>', text)
+        assert len(rows) == 30
+        assert all(re.fullmatch(r"group \d+", row) for row in rows)
+        assert f"The 30 most visited of {data.cells.labelable.sum()} states" in words(text)

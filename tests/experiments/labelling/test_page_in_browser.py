@@ -175,6 +175,62 @@ def test_numbers_for_each_action_by_keyboard_and_by_mouse(browser, log):
     assert browser.complaints() == []
 
 
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        ("-5", "-5"),
+        ("0.5", "0.5"),
+        (".5", ".5"),
+        ("-0.25", "-0.25"),
+        ("10", "10"),
+        ("1.5", "1.5"),
+        ("70", "70"),
+        ("5", "10"),
+    ],
+)
+def test_numbers_typed_without_a_click_are_typed_into_the_field(browser, log, keys, value):
+    session = selectenv.LabellingSession(log, "terminal", 1, reward_range=(-20, 100))
+    with served(session, choices=[-20, -10, 0, 5, 10]) as page:
+        browser.go(page.link)
+        browser.press_and_wait(ENTER)
+        assert browser.run("return document.activeElement.tagName") == "H1"
+        browser.press(keys)
+        assert browser.run("return document.querySelector('#reward').value") == value
+        browser.press_and_wait(ENTER)
+        assert session.answers()[0].answer == float(value)
+
+
+def test_keys_in_several_fields(browser, log):
+    session = selectenv.LabellingSession(log, "terminal", 1, reward_range=(-20, 10))
+    shown = "return [...document.querySelectorAll('input.per-action')].map(field => field.value)"
+    with served(session) as page:
+        browser.go(page.link)
+        browser.press_and_wait(ENTER)
+        browser.click(".modes label:nth-of-type(2)")
+        browser.press("5-12" + BACKSPACE)  # a choice for the first field, then a number in the second
+        assert browser.run(shown)[:3] == ["10", "-1", ""]
+
+
+def test_going_back_after_a_refused_answer(browser, log):
+    session = selectenv.LabellingSession(log, "terminal", 2, reward_range=(-20, 10))
+    with served(session) as page:
+        browser.go(page.link)
+        browser.press_and_wait(ENTER)
+        state = browser.run(STATE)
+        browser.press("-99")
+        browser.press_and_wait(ENTER)
+        assert "-99 is outside the range" in browser.text("#error")
+        assert browser.run("return document.querySelector('#reward').value") == "-99"
+        browser.press("1")
+        browser.press_and_wait(ENTER)
+        assert browser.run(STATE) != state
+        browser.back()
+        assert browser.run(STATE) == state
+        browser.go("about:blank")
+    assert session.answers()[0].answer == -20
+    assert browser.complaints() == []
+
+
 def test_the_page_fits_a_phone_and_a_laptop(browser, log):
     session = selectenv.LabellingSession(log, "terminal", 3)
     session.set_reward_range(-20, 10)

@@ -47,6 +47,9 @@ def test_the_browser_is_opened_by_way_of_a_file_of_the_user(path, monkeypatch, c
     assert "No browser was found" in printed.err
     assert cli.main(["label", "serve", str(path), "--no-browser"]) == 0
     assert len(opened) == 1
+    assert "On other machines" not in capsys.readouterr().out
+    assert cli.main(["label", "serve", str(path), "--no-browser", "--host", "0.0.0.0"]) == 0
+    assert "On other machines, write the name or the address of this one" in capsys.readouterr().out
 
 
 def test_sigterm_and_a_port_that_is_taken(path, capsys):

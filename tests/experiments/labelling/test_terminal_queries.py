@@ -26,7 +26,7 @@ def test_typed_answers(typed, answer):
     assert parsed_answer(typed) == answer
 
 
-@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1;2", "nan", "=inf"])
+@pytest.mark.parametrize("typed", ["one", "1 2", "east=", "east=1, 2", "east=1, east=2", "1,,2", "1:2", "nan", "=inf"])
 def test_typed_nonsense_is_explained(typed):
     with pytest.raises(AnswerError, match="number"):
         parsed_answer(typed)
@@ -42,8 +42,8 @@ def test_a_query_as_text():
         "  around it, in the log:",
     ]
     assert "    [home] -0-> shop -1-> end" in texts["home"]
-    assert "1 (2 times) -> the episode ends (1); home (1)" in texts["shop"]
-    assert "home -0-> [shop] -1-> home (the recording stops)" in texts["shop"]
+    assert "1 (2 times) -> the episode ended (1); home (1)" in texts["shop"]
+    assert "home -0-> [shop] -1-> home (recording stops)" in texts["shop"]
     assert texts["road"].startswith("Question ")
 
 
@@ -58,6 +58,18 @@ def test_states_of_several_columns_are_shown_by_their_entries():
         "  around it, in the log:",
         "    [a, b · x] -go, fast-> c · y -stop-> end",
     ]
+
+
+def test_control_characters_of_a_log_do_not_reach_the_terminal():
+    log = {"states": ["\x1b[2Jhome\n", "b\u202e"], "actions": ["go\x07", "stop\x9b"], "terminated": True}
+    session = LabellingSession(selectenv.from_episodes([log]), "visitation", 2)
+    _, written = conversation(session, ["1", "u", "1", "1"])
+    assert len(written) == 5, "four questions and what was undone"
+    assert "the answer about \\x1b[2Jhome\\n is taken back" in written
+    for text in written:
+        assert all(line.isprintable() for line in text.split("\n"))
+    assert "stop\\x9b" in written[0]
+    assert "b\\u202e" in written[0]
 
 
 def conversation(session, lines):
@@ -100,6 +112,7 @@ def test_a_question_that_somebody_else_answers_is_left(typed):
     def read(prompt):
         if not answered:
             answered.append(session.handed_out()[0].id)
+            session.release(answered[0], annotator="ann")  # the lease has ended
             session.tell(answered[0], 5, annotator="bob")
             return typed
         return "2"
@@ -107,3 +120,26 @@ def test_a_question_that_somebody_else_answers_is_left(typed):
     assert ask_in_terminal(session, "ann", read=read, write=written.append) == 1
     assert "somebody else has answered this question in the meantime" in written
     assert [(given.answer, given.annotator) for given in session.answers()] == [(5.0, "bob"), (2.0, "ann")]
+
+
+def test_decimal_commas_are_refused():
+    session = LabellingSession(town(), "terminal", 3)
+    told, written = conversation(session, ["1,5", "-0,5", "1;5", "S", "1,5;2", "Q"])
+    assert [line for line in written if "can be read in two ways" in line or "write it like 1.5" in line]
+    assert sum("can be read in two ways: write a decimal point (1.5)" in line for line in written) == 2
+    assert (told, [given.answer for given in session.answers()]) == (1, [[1.0, 5.0]])
+    assert session.status().skipped == 1
+    assert any("'1,5' is not a number; write it like 1.5" in line for line in written)
+
+
+def test_answers_outside_the_range_can_be_corrected():
+    session = LabellingSession(town(), "terminal", 1, reward_range=(0, 1))
+    told, written = conversation(session, ["2", "1"])
+    assert (told, session.answers()[0].answer) == (1, 1.0)
+    assert any("2 is outside the range of the rewards of 'shop', 0 to 1" in line for line in written)
+
+
+def test_names_of_actions_in_capitals_are_suggested():
+    data = selectenv.from_episodes([{"states": ["a", "b"], "actions": ["south", "south"]}])
+    _, written = conversation(LabellingSession(data, "terminal", 1), ["SOUTH=1", "south=1"])
+    assert any("Did you mean 'south'?" in line for line in written)

@@ -73,3 +73,36 @@ def test_queries_about_single_vectors_and_plain_states():
     tree = selectenv.make_problem("Tree", dataset_size=200, cache=False, groups=np.arange(31) // 2).dataset
     query = selectenv.LabellingSession(tree.without_rewards, "uniform", 1).ask()
     assert (query.group, query.columns) == (None, {})
+
+
+def test_labels_on_episodes_give_a_policy_and_bounds_over_the_states_of_the_table(tmp_path):
+    made = selectenv.make_problem("CartPole", dataset_size=400, groups="episode", rollouts=1, cache=False).dataset
+    data, rng = made.without_rewards, np.random.default_rng(0)
+    session = selectenv.LabellingSession(data, "uniform", 1.0, unseen="exclude")
+    before = session.bounds(-1, 1)
+    while query := session.ask():
+        session.tell(query.id, rng.uniform(-1, 1, len(query.transitions)))
+    policy, bounds = session.policy(), session.bounds()
+    fit = session.problem.learner.inner.fit(data.cells, session.rewards)
+    np.testing.assert_array_equal(policy.table, fit.table)
+    np.testing.assert_array_equal(policy.values, fit.values)
+    assert policy.ids.tolist() == data.cells.ids.tolist()
+    assert (policy.labelled == data.cells.labelable).all()
+    assert bounds.least == pytest.approx(float(data.cells.start @ fit.values))
+    assert (bounds.regret, before.regret > 1) == (0, True)
+    loaded = StatePolicy.load(policy.save(tmp_path / "policy.npz"))
+    for vector in data.base.vectors[:9] + 0.01:
+        assert loaded.action(vector) == policy.action(int(data.locate(vector[None])[0]))
+
+
+def test_networks_that_learn_from_labelled_episodes_have_such_a_policy_too():
+    walks = [{"states": np.random.default_rng(i).normal(size=(9, 2)), "actions": [0, 1] * 4} for i in range(4)]
+    data = selectenv.group_states(selectenv.from_episodes(walks), "episode")
+    session = selectenv.LabellingSession(data, "uniform", 2, learner="iql", updates=5)
+    session.tell(session.ask().id, 1.0)
+    policy, seen = session.policy(), data.cells.labelable
+    fit = session.problem.learn(session.problem.revealable)
+    asked = fit.policy.probabilities(data.cells.state.astype(np.int64), data.base.vectors[data.base.state])
+    np.testing.assert_allclose(policy.table[seen], data.cells.means_by_state(asked)[seen], atol=1e-6)
+    assert 0 < policy.table[seen, 0].sum() < seen.sum(), "the action depends on the vector"
+    assert session.bounds(0, 1).regret > 0

@@ -129,3 +129,6 @@ def test_owners_of_leases_are_known_to_have_ended():
     assert not has_ended(f"{machine} {pid} {started} {name}")
     if os.path.exists("/proc"):
         assert has_ended(f"{machine} {pid} 1 {name}")  # the number of the process was given to another one
+        container = machine.replace("pid:[", "pid:[1")
+        assert container != machine
+        assert not has_ended(f"{container} {pid} 1 {name}")  # it numbers its processes separately

@@ -55,8 +55,8 @@ def test_published_worlds(world, name, tmp_path):
 
 @settings(max_examples=repetitions(40, 2000))
 @given(data=st.data())
-def test_random_worlds_and_options(data):
-    """Random worlds, learners and options; sessions are resumed from what the file would hold."""
+def test_random_worlds_and_options(data, tmp_path_factory):
+    """Random worlds, learners and options; half of the sessions are closed and opened again after some answers."""
     world = random_world(data.draw(st.integers(0, 10_000)))
     learner, impute = data.draw(st.sampled_from([("uds", 0), ("uds", "min"), ("uds", -2.5), ("adapted", 0)]))
     options = {"learner": learner, "impute": impute, "solver": data.draw(st.sampled_from(["exact", "sampled"]))}
@@ -70,15 +70,23 @@ def test_random_worlds_and_options(data):
     occupancy = data.draw(st.sampled_from(["normalised", "published"]))
     more = {"labels_per_refit": refit, "occupancy": occupancy}
     wanted = episode(problem, name, budget, seed, **more)
+    pause = data.draw(st.none() | st.integers(0, budget))
+    path = None if pause is None else tmp_path_factory.mktemp("session") / "labels.sqlite"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
         session = selectenv.LabellingSession(
-            problem.dataset.without_rewards, name, budget, seed=seed, **more, **options
+            problem.dataset.without_rewards, name, budget, path, seed=seed, **more, **options
         )
-    assert answer_all(session, problem.dataset) == wanted
+    asked = answer_all(session, problem.dataset, budget=pause)
+    if path is not None:
+        session.close()
+        session = selectenv.LabellingSession.open(path)
+        asked += answer_all(session, problem.dataset)
+    assert asked == wanted
     result = problem.learn(problem.actions(wanted))
     np.testing.assert_array_equal(session.policy().table, result.table)
     np.testing.assert_array_equal(session.rewards, problem.dataset.reveal(problem.mask(problem.actions(wanted))))
+    session.close()
 
 
 @pytest.mark.parametrize("name", [name for name in FREE if agents.make(name).taxonomy.test_loop == "closed"])
@@ -113,13 +121,17 @@ class Witness(RankingAgent):
 
 @pytest.mark.parametrize("labels_per_refit", [1, 3])
 @pytest.mark.parametrize("one_at_a_time", [False, True])
-def test_strategies_see_what_they_would_see_there(labels_per_refit, one_at_a_time):
-    problem = without_noise(published("Tree"))
+@pytest.mark.parametrize("falling", [False, True])
+def test_strategies_see_what_they_would_see_there(labels_per_refit, one_at_a_time, falling):
+    """Values grow with the labels in Tree, and fall in one random world: they are scaled by the largest one so far."""
+    made = selectenv.make_problem(random_world(33), dataset_size=300, cache=False) if falling else published("Tree")
+    problem = without_noise(made)
     there, here = Witness(one_at_a_time), Witness(one_at_a_time)
     wanted = episode(problem, there, 7, 0, labels_per_refit=labels_per_refit)
     session = selectenv.LabellingSession(problem.dataset.without_rewards, here, 7, labels_per_refit=labels_per_refit)
     assert answer_all(session, problem.dataset) == wanted
     assert len(here.seen) == len(there.seen)
+    assert falling == any(0 < np.abs(obs["value"]).max() < 1 for obs, _ in there.seen)
     for (obs, info), (obs2, info2) in zip(there.seen, here.seen, strict=True):
         assert list(obs) == list(obs2)
         for key in obs:

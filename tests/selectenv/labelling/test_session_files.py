@@ -12,9 +12,9 @@ from selectenv.errors import (
     ClosedError,
     SessionError,
     SessionFileError,
-    UnknownNameError,
+    SessionFileRemovedError,
 )
-from selectenv.labelling import label_store, stored_dataset
+from selectenv.labelling import label_store, session_files, stored_dataset
 from tests.damage import attempt, damaged_copies
 from tests.selectenv.labelling.teller import Stranger, answer_all, answer_with, town
 
@@ -27,7 +27,7 @@ def tree():
 
 
 def test_sessions_are_resumed_with_everything(tmp_path, tree):
-    path, bare = tmp_path / "some" / "labels.sqlite", tree.dataset.without_rewards
+    path, bare = tmp_path / "labels.sqlite", tree.dataset.without_rewards
     options = {"learner": "adapted", "gamma": 0.9, "answers_per_query": 1, "lease": 5.0}
     with LabellingSession(bare, agents.make("guided", decay="convex"), 0.2, path, 7, **options) as session:
         answer_all(session, tree.dataset, budget=3)
@@ -78,7 +78,7 @@ def test_another_dataset_or_other_settings_are_refused_by_name(tmp_path, tree):
 def test_strategies_and_learners_that_are_not_registered_must_be_passed_again(tmp_path):
     path = tmp_path / "labels.sqlite"
     LabellingSession(town(), Stranger(), 2, path).close()
-    with pytest.raises(UnknownNameError, match="stranger"):
+    with pytest.raises(SessionError, match="strategy 'stranger', which no installed package registers: pass it again"):
         LabellingSession.open(path)
     LabellingSession.open(path, strategy=Stranger()).close()
     for number, name in enumerate(("tests.selectenv.labelling.teller:Stranger", "model.zip")):
@@ -110,8 +110,7 @@ def test_large_datasets_are_kept_beside_the_file(tmp_path, monkeypatch, tree):
     monkeypatch.setattr(stored_dataset, "EMBEDDED_BYTES", 1000)
     path, bare = tmp_path / "labels.sqlite", tree.dataset.without_rewards
     LabellingSession(bare, "guided", 5, path).close()
-    beside = tmp_path / "labels.sqlite.dataset.npz"
-    assert beside.exists()
+    (beside,) = tmp_path.glob("labels.sqlite.*.dataset.npz")
     with LabellingSession.open(path) as session:
         assert session.dataset.fingerprint == bare.fingerprint
     selectenv.datasets.save(town(), beside)
@@ -121,6 +120,46 @@ def test_large_datasets_are_kept_beside_the_file(tmp_path, monkeypatch, tree):
     with pytest.raises(SessionError, match="keeps its dataset in"):
         LabellingSession.open(path)
     LabellingSession.open(path, dataset=bare).close()
+
+
+def test_sessions_that_are_made_at_the_same_time_keep_their_data(tmp_path, monkeypatch, tree):
+    """Another process makes a session of other data, or of the same ones, just before this one does."""
+    monkeypatch.setattr(stored_dataset, "EMBEDDED_BYTES", 10)
+    path, bare = tmp_path / "labels.sqlite", tree.dataset.without_rewards
+    create = session_files.create
+
+    def create_second(*arguments):
+        monkeypatch.setattr(session_files, "create", create)
+        LabellingSession(town(), "guided", 2, path).close()
+        return create(*arguments)
+
+    def fail_second(*arguments):
+        create_second(*arguments)
+        raise SessionFileError("the disk is full")
+
+    monkeypatch.setattr(session_files, "create", create_second)
+    with pytest.raises(SessionError, match="is a session of another dataset"):
+        LabellingSession(bare, "guided", 5, path)
+    LabellingSession.open(path).close()
+    path.unlink()
+    monkeypatch.setattr(session_files, "create", fail_second)
+    with pytest.raises(SessionFileError, match="full"):
+        LabellingSession(town(), "guided", 2, path)
+    LabellingSession.open(path).close()
+
+
+def test_file_systems_without_hard_links(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError("hard links are not supported")
+
+    monkeypatch.setattr(label_store.os, "link", refuse)
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "guided", 2, path) as session:
+        answer_with(session, 1)
+    monkeypatch.setattr(session_files.os.path, "exists", lambda _: False)  # as it was when another process looked
+    with LabellingSession(town(), "guided", 2, path) as session:
+        assert len(session.answers()) == 2, "the session of the other process is not replaced"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 class Shy(Stranger):
@@ -183,7 +222,9 @@ def test_files_are_durable_and_marked(tmp_path):
         ("UPDATE answers SET rewards = '[5.0, 5.0]' WHERE number = 1", "answers \\[1\\] do not match"),
         ("UPDATE answers SET annotator = 'eve' WHERE number = 2", "answers \\[2\\] do not match"),
         ("DELETE FROM answers WHERE number = 1", "answers are missing"),
-        ("DELETE FROM queries WHERE number = 1", "queries are missing"),
+        ("UPDATE queries SET state = 7 WHERE number = 2", "answers \\[2\\] do not match"),
+        ("DELETE FROM queries WHERE number = 1", "answers \\[1\\] do not match"),
+        ("DELETE FROM queries WHERE number = 3", "answers \\[3\\] do not match"),
         ("UPDATE session SET settings = '{}'", "settings do not match"),
         ("UPDATE session SET dataset = x'00'", "dataset cannot be read"),
         ("DROP TABLE leases", "tables"),
@@ -199,6 +240,26 @@ def test_changes_from_outside_are_noticed(tmp_path, statement, what):
     database.close()
     with pytest.raises(SessionFileError, match=what):
         LabellingSession.open(path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE choices SET passed_on = replace(passed_on, 'PCG64', 'PCG65')", "choice 2 does not match"),
+        ("DELETE FROM queries WHERE number = 1", "queries are missing"),
+    ],
+)
+def test_changes_that_would_lead_to_other_queries_are_noticed(tmp_path, statement, what):
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "guided", 3, path) as session:
+        session.ask()
+        session.ask()
+    database = sqlite3.connect(path)
+    with database:
+        database.execute(statement)
+    database.close()
+    with pytest.raises(SessionFileError, match=what), LabellingSession.open(path) as session:
+        session.ask(3)
 
 
 def test_damaged_files_are_named_and_never_give_other_answers(tmp_path):
@@ -229,3 +290,22 @@ def test_the_file_holds_plain_json(tmp_path):
     ((annotator, given, rewards),) = database.execute("SELECT annotator, given, rewards FROM answers").fetchall()
     database.close()
     assert (annotator, json.loads(given), json.loads(rewards)) == ("ann", {"1": 2.0}, [2.0, 2.0])
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_while_it_is_open_is_noticed(tmp_path, replaced):
+    path = tmp_path / "labels.sqlite"
+    with LabellingSession(town(), "terminal", 3, path) as session:
+        query = session.ask()
+        path.unlink()
+        if replaced:
+            LabellingSession(town(), "terminal", 3, path).close()
+        with pytest.raises(SessionFileRemovedError, match="was removed or replaced"):
+            session.tell(query.id, 1)
+        assert session.answers() == []
+    assert path.exists() == replaced
+
+
+def test_a_directory_is_not_a_session(tmp_path):
+    with pytest.raises(SessionFileError, match="is a directory, not the file of a session"):
+        LabellingSession.open(tmp_path)
