@@ -19,9 +19,9 @@ default_role = "py:obj"  # names in docstrings become links where the reference 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
+
 napoleon_google_docstring, napoleon_numpy_docstring = True, False
-napoleon_custom_sections = []
+napoleon_use_ivar = True
 python_use_unqualified_type_names = True
-suppress_warnings = []
+
 nitpicky = False  # types of NumPy and Gymnasium cannot be looked up without a network

@@ -1,5 +1,6 @@
 """`python -m experiments.site` builds the documentation site in build/docs; `make docs` runs it."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from selectenv.errors import SelectEnvError
 
 def main() -> int:
     """Build the site; return the exit code."""
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pictures of control worlds are drawn without a screen
     try:
         print(f"the site: {build(Path('build', 'docs'))}")
     except SelectEnvError as error:
