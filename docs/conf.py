@@ -1,5 +1,7 @@
 """Configuration of the documentation site. `make docs` runs Sphinx on a copy of this directory with generated pages."""
 
+import re
+
 import selectenv
 
 project = "selectenv"
@@ -19,9 +21,23 @@ default_role = "py:obj"  # names in docstrings become links where the reference 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-
 napoleon_google_docstring, napoleon_numpy_docstring = True, False
 napoleon_use_ivar = True
 python_use_unqualified_type_names = True
-
+toc_object_entries_show_parents = "hide"
 nitpicky = False  # types of NumPy and Gymnasium cannot be looked up without a network
+
+ARRAY = re.compile(
+    r"(~?(?:numpy\.)?ndarray)\[~?tuple\[~?(?:typing\.)?Any, \.\.\.\], "
+    r"~?(?:numpy\.)?dtype\[((?:[^\[\]]|\[[^\]]*\])*)\]\]"
+)
+
+
+def short_arrays(app, what, name, thing, options, signature, returned):
+    """Write types of arrays as "ndarray[float64]"."""
+    return tuple(ARRAY.sub(r"\1[\2]", text) if text else text for text in (signature, returned))
+
+
+def setup(app):
+    """Connect what Sphinx has no setting for."""
+    app.connect("autodoc-process-signature", short_arrays)

@@ -14,8 +14,8 @@ def agents_page() -> str:
     """Return the page: every registered agent with its taxonomy, features and options."""
     parts = [
         "# All agents",
-        "This page is generated from the registry, in the order of `selectenv list agents`. [Agents](../agents.md) explains how "
-        "to train, play and save them, and [Which strategy should I use?](../which-strategy.md) helps to choose.",
+        "This page is generated from the registry. [Agents](../agents.md) explains how to train, play and save agents, "
+        "and [Which strategy should I use?](../which-strategy.md) helps to choose.",
     ]
     rows = [(f"[`{name}`](#{name})", *_taxonomy(AGENTS[name].kind), STRATEGIES[name]) for name in STRATEGIES]
     parts.append(table(("agent", "labels depend on earlier ones", "training", "asks the evaluator", "strategy"), rows))
@@ -32,7 +32,7 @@ def _section(name: str) -> str:
     kind, preset = AGENTS[name]
     docstring = inspect.getdoc(kind) or ""
     parts = [f"## {name}", docstring if vars(kind).get("__doc__") else STRATEGIES[name]]
-    facts = [f"Class: {{py:obj}}`{kind.__module__}.{kind.__qualname__}`."]
+    facts = [f"Class: `{kind.__module__}.{kind.__qualname__}`."]
     if needed := _features(kind):
         facts.append(f"Observes: {', '.join(f'`{feature}`' for feature in needed)}.")
     if kind.taxonomy.oracle:

@@ -25,7 +25,14 @@ PAGES = {
     "environments": ApiPage(
         "Problems and environments",
         "What a label set is worth, and the same as a Gymnasium environment.",
-        ("selectenv.factory", "selectenv.problem", "selectenv.env", "selectenv.vector_env", "selectenv.view", "selectenv.registration"),
+        (
+            "selectenv.factory",
+            "selectenv.problem",
+            "selectenv.env",
+            "selectenv.vector_env",
+            "selectenv.view",
+            "selectenv.registration",
+        ),
         ("selectenv.evaluation.evaluator.Evaluator", "selectenv.evaluation.evaluator.Calls"),
     ),
     "options": ApiPage(
@@ -56,7 +63,9 @@ PAGES = {
         ("selectenv.session",),
         ("selectenv.labelling.queries.Query", "selectenv.labelling.state_policy.StatePolicy"),
     ),
-    "agents": ApiPage("Agents", "Strategies, and how to play them.", ("agents",), ("agents.sb3.vec_selection.VecSelection",)),
+    "agents": ApiPage(
+        "Agents", "Strategies, and how to play them.", ("agents",), ("agents.sb3.vec_selection.VecSelection",)
+    ),
     "studies": ApiPage(
         "Studies",
         "What a study of your own is made of.",
@@ -112,14 +121,15 @@ def api_pages() -> Iterator[tuple[str, str]]:
         yield f"reference/api/{name}.md", text
     links = "\n".join(f"- [{page.title}]({name}.md): {page.summary}" for name, page in PAGES.items())
     toctree = "\n".join(["```{toctree}", ":hidden:", "", *PAGES, "```"])
-    about = "The public names of `selectenv` and `agents`, from their docstrings. Everything else is private and may change."
+    about = "The public names of `selectenv` and `agents`, from their docstrings. All other names may change."
     yield "reference/api/index.md", f"# API\n\n{about}\n\n{links}\n\n{toctree}\n"
 
 
 def _directive(name: str) -> str:
     thing = _find(name)
     if inspect.isclass(thing):
-        return f".. autoclass:: {name}\n   :members:\n   :show-inheritance:\n"
+        bases = "   :show-inheritance:\n" if issubclass(thing, Exception) else ""
+        return f".. autoclass:: {name}\n   :members:\n{bases}"
     return f".. autofunction:: {name}\n" if callable(thing) else f".. autodata:: {name}\n   :no-value:\n"
 
 

@@ -1,6 +1,7 @@
 """The page about the command line, generated from its parsers."""
 
 import argparse
+import re
 from collections.abc import Iterator
 
 from experiments.cli.main import parser
@@ -15,9 +16,7 @@ def commands_page() -> str:
         f"{top.description} `selectenv` alone shows first commands, and `selectenv --help` lists all of them.",
         "This page is generated from the help texts of the commands.",
     ]
-    for command in _commands(top):
-        parts.append(_section(command))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *map(_section, _commands(top))]) + "\n"
 
 
 def _commands(top: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -33,7 +32,11 @@ def _section(command: argparse.ArgumentParser) -> str:
     depth = len(command.prog.split())
     formatter = argparse.HelpFormatter(command.prog, width=100)
     formatter.add_usage(command.usage, command._actions, command._mutually_exclusive_groups, prefix="")
-    parts = [f"{'#' * depth} {command.prog}", command.description or "", f"```text\n{formatter.format_help().strip()}\n```"]
+    parts = [
+        f"{'#' * depth} {command.prog}",
+        command.description or "",
+        f"```text\n{formatter.format_help().strip()}\n```",
+    ]
     rows = [(_name(action), _help(command, action)) for action in command._actions if _is_documented(action)]
     if rows:
         parts.append(table(("argument", "meaning"), rows))
@@ -60,7 +63,8 @@ def _name(action: argparse.Action) -> str:
 
 
 def _help(command: argparse.ArgumentParser, action: argparse.Action) -> str:
-    return command._get_formatter()._expand_help(action) if action.help else ""
+    text = command._get_formatter()._expand_help(action) if action.help else ""
+    return re.sub(r"(?<![`\w-])--[a-z][\w-]*", r"`\g<0>`", text)
 
 
 def _commented(line: str) -> str:

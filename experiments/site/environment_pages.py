@@ -21,13 +21,19 @@ from selectenv.worlds import CONTROL, GAMES, RANDOM, SCALING, TABULAR, WorldRow
 
 DOCS = Path(__file__).parents[2] / "docs"
 SMALL: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(GAMES, {"dataset_size": 1_000, "learner": "uds"}),
-    **dict.fromkeys(CONTROL, {"dataset_size": 2_000}),
+    **{world: {"dataset_size": 1_000, "learner": "uds"} for world in GAMES},
+    **{world: {"dataset_size": 2_000} for world in CONTROL},
 }
-"""Options that make an environment of a world in a moment, with the spaces of the default one but for the number of states."""
+"""Options that make an environment in a moment, with the default spaces except for the number of states of games."""
+USAGE = """import gymnasium as gym
+import selectenv
+
+env = gym.make("{name}")
+obs, info = env.reset(seed=0)
+"""
 LEFT_OUT = ("es-iterations", "es-population", "initial-sample")
 """Studies whose many published numbers are only on the pages of the studies."""
-FAMILY_PAGES = {"minatar": "minatar.md", "gym": "control.md"}
+FAMILY_PAGES = {"minatar": "[MinAtar](../../minatar.md)", "gym": "[Control worlds](../../control.md)"}
 WORLDS = {**TABULAR, **SCALING, **GAMES, **CONTROL}
 
 
@@ -41,9 +47,10 @@ def environment_pages(images: Path) -> Iterator[tuple[str, str]]:
     links = [(f"[`{selectenv.env_id(world)}`]({world}.md)", described[world]["description"]) for world in described]
     parts = [
         "# All environments",
-        "One page per registered id, generated from the code. [Environments](../../environments.md) explains what they have in common.",
+        "One page per registered id, generated from the code. [Environments](../../environments.md) explains what they "
+        "have in common.",
         table(("id", "description"), links),
-        "\n".join(["```{toctree}", ":hidden:", "", *(f"{selectenv.env_id(world)} <{world}>" for world in described), "```"]),
+        "\n".join(["```{toctree}", ":hidden:", "", *(f"{world} <{world}>" for world in described), "```"]),
     ]
     yield "reference/environments/index.md", "\n\n".join(parts) + "\n"
 
@@ -59,10 +66,12 @@ def environment_page(world: str, described: dict[str, str]) -> str:
         picture,
         _dynamics(world),
         table(list(facts), [list(facts.values())]),
-        f'```python\nimport gymnasium as gym\nimport selectenv\n\nenv = gym.make("{name}")\nobs, info = env.reset(seed=0)\n```',
+        f"```python\n{USAGE.format(name=name)}```",
         "## Spaces",
         _spaces(world, described["states"]),
         "## Options",
+        "Keywords of `gym.make`, with the defaults of this environment. [Options](../api/options.md) has the "
+        "dataclasses behind them.",
         *_options(world),
     ]
     rows = [row for row in published_results(DOCS / "results.csv") if row["world"] == world]
@@ -91,7 +100,7 @@ def _dynamics(world: str) -> str:
     kind = made.func if isinstance(made, partial) else made
     text = (inspect.getmodule(kind).__doc__ or "").strip().partition("\n\n")[2]  # type: ignore[union-attr]
     page = FAMILY_PAGES.get(getattr(kind, "family", ""))
-    return f"{text}\n\nSee [{world} and its family](../../{page})." if page else text
+    return f"{text}\n\n{page} describes {world} and its family." if page else text
 
 
 def _spaces(world: str, states: str) -> str:
@@ -110,7 +119,8 @@ def _spaces(world: str, states: str) -> str:
         rows.append((f"`{key}`", f"[{', '.join(map(str, shape))}]", f"{low} to {high}", meanings[key]))
     env.close()
     actions = f"**Actions.** {action}{count}: the number of the {what} to label."
-    return f"{actions}\n\n**Observations.** A `Dict` of float32 arrays:\n\n{table(('key', 'shape', 'range', 'meaning'), rows)}"
+    observations = table(("key", "shape", "range", "meaning"), rows)
+    return f"{actions}\n\n**Observations.** A `Dict` of float32 arrays:\n\n{observations}"
 
 
 def _meanings() -> dict[str, str]:
@@ -123,19 +133,18 @@ def _meanings() -> dict[str, str]:
 def _options(world: str) -> Iterator[str]:
     header = ("option", "default", "meaning")
     if world == RANDOM:
-        yield from ("Of the random worlds:", table(header, _rows(RandomProblems, {})))
-        yield from ("Of the environment:", table(header, _rows(EnvironmentOptions, {})))
+        yield from ("### Random worlds", table(header, _rows(RandomProblems, {})))
+        yield from ("### Environment", table(header, _rows(EnvironmentOptions, {})))
         return
     row = WORLDS[world]
     own = [(f"`{name}`", f"`{default!r}`", meaning) for name, default, meaning in _own_options(row)]
     if own:
-        yield from (f"Of {world}:", table(header, own))
+        yield from (f"### {world}", table(header, own))
     for group in GROUPS:
         if group is TrainingOptions and world not in {**GAMES, **CONTROL}:
             continue  # networks need images or vectors
-        title = group.__name__.removesuffix("Options").lower()
-        link = f"[`{group.__name__}`](../api/options.md)"
-        yield from (f"Of the {title} ({link}):", table(header, _rows(group, effective_defaults(world))))
+        yield f"### {group.__name__.removesuffix('Options')}"
+        yield table(header, _rows(group, effective_defaults(world)))
 
 
 def _own_options(row: WorldRow) -> Iterator[tuple[str, Any, str]]:

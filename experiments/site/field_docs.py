@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 import textwrap
+from itertools import pairwise
 
 
 def field_docs(kind: type) -> dict[str, str]:
@@ -39,8 +40,10 @@ def _following_strings(kind: type) -> dict[str, str]:
         return {}
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
     found = {}
-    for field, after in zip(body, body[1:], strict=False):
-        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
+    for field, after in pairwise(body):
+        is_text = (
+            isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
+        )
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
             found[field.target.id] = " ".join(after.value.value.split())  # type: ignore[attr-defined, union-attr]
     return found

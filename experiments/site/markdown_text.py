@@ -15,7 +15,7 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(content: object) -> str:
-    return " ".join(str(content).split()).replace("|", "\\|")
+    return re.sub(r"[ \t\n]+", " ", str(content)).strip(" ").replace("|", "\\|")
 
 
 def is_external(target: str) -> bool:

@@ -11,9 +11,10 @@ from experiments.studies import find_studies
 
 Result = dict[str, str]
 LEGEND = (
-    "Means with standard errors where there are any. Our number is plain where it agrees with the published one, **bold** where it "
-    "differs, and *italic* where it cannot be told, because the numbers of other strategies would agree as well or because there is "
-    "no such result. [How a verdict is reached](../../studies.md#how-a-verdict-is-reached) defines these words."
+    "Means with standard errors where there are any. Our number is plain where it agrees with the published one, "
+    "**bold** where it differs, and *italic* where it cannot be told, because the numbers of other strategies would "
+    "agree as well or because there is no such result. "
+    "[How a verdict is reached](../../studies.md#how-a-verdict-is-reached) defines these words."
 )
 
 
@@ -34,11 +35,14 @@ def result_pages(path: Path) -> Iterator[tuple[str, str]]:
         yield f"reference/results/{study}.md", _study_page(study, own)
         counts = Counter(_word(row) for row in own)
         words = [counts[word] or "" for word in ("agrees", "differs", "cannot be told")]
-        summary.append((f"[{study}]({study}.md)", _question(study), len(own), *words, len(own) - sum(filter(None, words))))
+        summary.append(
+            (f"[{study}]({study}.md)", _question(study), len(own), *words, len(own) - sum(filter(None, words)))
+        )
     parts = [
         "# Published tables beside ours",
-        "One page per study that has published numbers, generated from the [rows of the full run](../../results.csv). [Studies and "
-        "results](../../studies.md) says how they were computed, and which published numbers can be told from those of other strategies.",
+        "One page per study that has published numbers, generated from the [rows of the full run](../../results.csv). "
+        "[Studies and results](../../studies.md) says how they were computed, and which published numbers can be told "
+        "from those of other strategies.",
         table(("study", "question", "numbers", "agree", "differ", "cannot be told", "no result"), summary),
         "\n".join(["```{toctree}", ":hidden:", "", *studies, "```"]),
     ]
@@ -66,7 +70,7 @@ def tables(rows: list[Result]) -> Iterator[str]:
             found = [cells.get((strategy, labels)) for labels in columns]
             lines.append((f"`{strategy}`", "published", *(_number(row, "published", "its error") for row in found)))
             lines.append(("", "ours", *(_judged(row) for row in found)))
-        yield f"{metric.capitalize()}{f', {setting}' if setting else ''}, by number of labels:"
+        yield f"{metric.capitalize()}{f' ({setting})' if setting else ''}, by number of labels:"
         yield table(("strategy", "", *columns), lines)
 
 
@@ -85,7 +89,7 @@ def _reason(row: Result) -> str:
 def _number(row: Result | None, value: str, error: str) -> str:
     if row is None or not row[value]:
         return ""
-    return f"{row[value]} ± {row[error]}" if row[error] else row[value]
+    return f"{row[value]}\u00a0±\u00a0{row[error]}" if row[error] else row[value]
 
 
 def _judged(row: Result | None) -> str:

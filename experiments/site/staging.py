@@ -9,13 +9,16 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from experiments.cli.listings import STRATEGIES
 from experiments.errors import SiteError
 from experiments.site.agent_pages import agents_page
 from experiments.site.api_pages import api_pages
 from experiments.site.command_pages import commands_page
-from experiments.site.environment_pages import environment_pages
+from experiments.site.environment_pages import WORLDS, environment_pages
 from experiments.site.markdown_text import moved_links
 from experiments.site.result_pages import result_pages
+from selectenv.registration import env_id
+from selectenv.worlds import RANDOM
 
 ROOT = Path(__file__).parents[2]
 HOME = "index.md"
@@ -23,11 +26,16 @@ COPIED = ("LICENSE", "CITATION.cff")
 """Files in the root that pages link."""
 PROJECT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
 GENERATED = {
-    "Reference": ("reference/environments/index.md", "reference/agents.md", "reference/commands.md", "reference/api/index.md"),
+    "Reference": (
+        "reference/environments/index.md",
+        "reference/agents.md",
+        "reference/commands.md",
+        "reference/api/index.md",
+    ),
     "Studies": ("reference/results/index.md",),
 }
 """Generated pages in the table of contents, by section; those below them are in the contents of these pages."""
-NOT_SOURCES = {"conf.py"}
+ENVIRONMENTS = {env_id(world): world for world in (*WORLDS, RANDOM)}
 
 
 def contents(readme: str) -> dict[str, list[str]]:
@@ -92,10 +100,25 @@ def stage(target: Path) -> None:
     check_contents(listed)
     for path in sources():
         page = path.relative_to(ROOT).as_posix()
-        text = moved_links(path.read_text(encoding="utf-8"), page, place)
+        text = named_links(moved_links(path.read_text(encoding="utf-8"), page, place), place(page))
         if page == "README.md":
             text = f"{text}\n{toctrees(listed)}"
         _write(target / place(page), text)
+
+
+def named_links(text: str, page: str) -> str:
+    """Return a page in whose tables the ids of environments, and on the first page the names of agents, are links."""
+    up = "../" * page.count("/")
+
+    def linked(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in ENVIRONMENTS:
+            return f"| [`{name}`]({up}reference/environments/{ENVIRONMENTS[name]}.md) |"
+        if page == HOME and name in STRATEGIES:
+            return f"| [`{name}`]({up}reference/agents.md#{name}) |"
+        return match[0]
+
+    return re.sub(r"^\| `([\w-]+)` \|", linked, text, flags=re.MULTILINE)
 
 
 def toctrees(listed: dict[str, list[str]]) -> str:
@@ -103,7 +126,13 @@ def toctrees(listed: dict[str, list[str]]) -> str:
     lines = []
     for section, pages in listed.items():
         staged = [*(place(page) for page in pages), *GENERATED.get(section, ())]
-        lines += ["```{toctree}", ":hidden:", f":caption: {section}", "", *(page.removesuffix(".md") for page in staged)]
+        lines += [
+            "```{toctree}",
+            ":hidden:",
+            f":caption: {section}",
+            "",
+            *(page.removesuffix(".md") for page in staged),
+        ]
         lines += ["```", ""]
     return "\n".join(lines)
 

@@ -54,7 +54,13 @@ def _draw_random(path: Path) -> None:
     figure, source, rng = new_figure(11, 3), RandomProblems(padding=24), np.random.default_rng(0)
     for i, kind in enumerate(source.kinds):
         problem = RandomProblems(padding=24, kinds=(kind,))(rng)
-        draw(figure.add_subplot(1, len(source.kinds), i + 1), problem, problem.dataset.labelable.astype(np.int64), kind, numbered=False)
+        draw(
+            figure.add_subplot(1, len(source.kinds), i + 1),
+            problem,
+            problem.dataset.labelable.astype(np.int64),
+            kind,
+            numbered=False,
+        )
     save(figure, path)
 
 
