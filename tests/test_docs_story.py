@@ -21,9 +21,7 @@ from tests.markdown_pages import ROOT, tables, text_of
 PAGE = "docs/tutorials/label-your-log.md"
 RESULTS = "docs/own-data.md"
 SEEDS = 100
-BLOCKS = re.findall(
-    r"^```(\w+)\n(.*?)^```$", (ROOT / PAGE).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
-)
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / PAGE).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
 def run_python(code, names):

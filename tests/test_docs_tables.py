@@ -74,7 +74,8 @@ def check_observation(table: Table) -> None:
 
 
 def check_options(table: Table) -> None:
-    pages = " ".join(text_of(f"docs/{page}.md") for page in ("environments", "learners", "concepts/evaluator", "minatar"))
+    names = ("environments", "learners", "concepts/evaluator", "minatar")
+    pages = " ".join(text_of(f"docs/{page}.md") for page in names)
     for _, name, _ in table.rows:
         for option in getattr(options, name.strip("`")).__dataclass_fields__:
             assert re.search(rf"`{option}\b", pages), f"{option} is not described"

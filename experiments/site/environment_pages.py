@@ -15,6 +15,7 @@ from experiments.site.field_docs import field_docs, parameter_docs
 from experiments.site.markdown_text import table
 from experiments.site.result_pages import LEGEND, published_results, tables
 from experiments.site.world_pictures import draw_world
+from selectenv.learners import LEARNERS
 from selectenv.options import GROUPS, EnvironmentOptions, TrainingOptions
 from selectenv.random_problems import RandomProblems
 from selectenv.worlds import CONTROL, GAMES, RANDOM, SCALING, TABULAR, WorldRow
@@ -175,10 +176,11 @@ def effective_defaults(world: str) -> dict[str, Any]:
         "passes": learning.passes,
         "evaluator": defaults.evaluator,
         "rollouts": defaults.rollouts,
-        "labels_per_refit": defaults.labels_per_refit,
         "exploit": "pooled" if game else "best",
         "updates": learning.fast.updates,
     }
+    if LEARNERS.find(defaults.learner).fast_refits is None:
+        found["labels_per_refit"] = defaults.labels_per_refit
     if defaults.groups is not None:
         found["groups"] = defaults.groups
     if defaults.learner != "iql":
