@@ -99,7 +99,7 @@ def _dynamics(world: str) -> str:
         return f"{inspect.getdoc(RandomProblems)}\n\nSee [random worlds](../../environments.md#random-worlds)."
     made = WORLDS[world].make
     kind = made.func if isinstance(made, partial) else made
-    text = (inspect.getmodule(kind).__doc__ or "").strip().partition("\n\n")[2]  # type: ignore[union-attr]
+    text = (inspect.getmodule(kind).__doc__ or "").strip().partition("\n\n")[2]
     page = FAMILY_PAGES.get(getattr(kind, "family", ""))
     return f"{text}\n\n{page} describes {world} and its family." if page else text
 
@@ -160,7 +160,7 @@ def _rows(group: type, known: dict[str, Any]) -> list[tuple[str, str, str]]:
     docs = field_docs(group)
     return [
         (f"`{option.name}`", f"`{known.get(option.name, option.default)!r}`", docs.get(option.name, ""))
-        for option in fields(group)  # type: ignore[arg-type]  # groups are dataclasses
+        for option in fields(group)
     ]
 
 

@@ -45,5 +45,5 @@ def _following_strings(kind: type) -> dict[str, str]:
             isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
         )
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
-            found[field.target.id] = " ".join(after.value.value.split())  # type: ignore[attr-defined, union-attr]
+            found[field.target.id] = " ".join(after.value.value.split())  # type: ignore[attr-defined]
     return found

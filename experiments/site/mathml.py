@@ -34,5 +34,5 @@ def visit_block(translator: Any, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the renderer under the name "mathml"."""
-    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))  # type: ignore[arg-type]
+    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

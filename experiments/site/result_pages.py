@@ -34,16 +34,15 @@ def result_pages(path: Path) -> Iterator[tuple[str, str]]:
         own = [row for row in rows if row["study"] == study]
         yield f"reference/results/{study}.md", _study_page(study, own)
         counts = Counter(_word(row) for row in own)
-        words = [counts[word] or "" for word in ("agrees", "differs", "cannot be told")]
-        summary.append(
-            (f"[{study}]({study}.md)", _question(study), len(own), *words, len(own) - sum(filter(None, words)))
-        )
+        judged = [counts[word] for word in ("agrees", "differs", "cannot be told")]
+        numbers = len(own), *judged, len(own) - sum(judged)
+        summary.append((f"[{study}]({study}.md)", _question(study), *numbers))
     parts = [
         "# Published tables beside ours",
         "One page per study that has published numbers, generated from the [rows of the full run](../../results.csv). "
         "[Studies and results](../../studies.md) says how they were computed, and which published numbers can be told "
         "from those of other strategies.",
-        table(("study", "question", "numbers", "agree", "differ", "cannot be told", "no result"), summary),
+        table(("study", "question", "numbers", "agree", "differ", "cannot be told", "not run or not judged"), summary),
         "\n".join(["```{toctree}", ":hidden:", "", *studies, "```"]),
     ]
     yield "reference/results/index.md", "\n\n".join(parts) + "\n"

@@ -89,18 +89,17 @@ def generated_pages(images: Path) -> Iterator[tuple[str, str]]:
 
 def stage(target: Path) -> None:
     """Write all sources of the site into ``target``, which is emptied first."""
+    listed = contents((ROOT / "README.md").read_text(encoding="utf-8"))
+    check_contents(listed)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(ROOT / "docs", target, ignore=shutil.ignore_patterns("archives", "__pycache__"))
     for name in COPIED:
         shutil.copy(ROOT / name, target / name)
-    for path, text in generated_pages(target / "reference" / "environments"):
-        _write(target / path, text)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    listed = contents(readme)
-    check_contents(listed)
-    for path in sources():
-        page = path.relative_to(ROOT).as_posix()
-        text = named_links(moved_links(path.read_text(encoding="utf-8"), page, place), place(page))
+    for page, text in generated_pages(target / "reference" / "environments"):
+        _write(target / page, text)
+    for source in sources():
+        page = source.relative_to(ROOT).as_posix()
+        text = named_links(moved_links(source.read_text(encoding="utf-8"), page, place), place(page))
         if page == "README.md":
             text = f"{text}\n{toctrees(listed)}"
         _write(target / place(page), text)
