@@ -99,8 +99,10 @@ def _dynamics(world: str) -> str:
         return f"{inspect.getdoc(RandomProblems)}\n\nSee [random worlds](../../environments.md#random-worlds)."
     made = WORLDS[world].make
     kind = made.func if isinstance(made, partial) else made
-    text = (inspect.getmodule(kind).__doc__ or "").strip().partition("\n\n")[2]
     page = FAMILY_PAGES.get(getattr(kind, "family", ""))
+    if world in CONTROL:
+        return f"{inspect.getdoc(kind)} {page} describes {world} and its family."
+    text = (inspect.getmodule(kind).__doc__ or "").strip().partition("\n\n")[2]
     return f"{text}\n\n{page} describes {world} and its family." if page else text
 
 

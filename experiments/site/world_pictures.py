@@ -50,17 +50,13 @@ def _draw_table(world: str, path: Path) -> None:
 
 
 def _draw_random(path: Path) -> None:
-    """Draw four random worlds."""
-    figure, source, rng = new_figure(11, 3), RandomProblems(padding=24), np.random.default_rng(0)
-    for i, kind in enumerate(source.kinds):
-        problem = RandomProblems(padding=24, kinds=(kind,))(rng)
-        draw(
-            figure.add_subplot(1, len(source.kinds), i + 1),
-            problem,
-            problem.dataset.labelable.astype(np.int64),
-            kind,
-            numbered=False,
-        )
+    """Draw one random world of each kind."""
+    kinds, rng = RandomProblems().kinds, np.random.default_rng(0)
+    figure = new_figure(2.8 * len(kinds), 3)
+    for i, kind in enumerate(kinds):
+        problem = RandomProblems(padding=20, smallest=20, kinds=(kind,))(rng)
+        everything = problem.dataset.labelable.astype(np.int64)
+        draw(figure.add_subplot(1, len(kinds), i + 1), problem, everything, kind, numbered=False)
     save(figure, path)
 
 
