@@ -88,7 +88,7 @@ def _reason(row: Result) -> str:
 def _number(row: Result | None, value: str, error: str) -> str:
     if row is None or not row[value]:
         return ""
-    return f"{row[value]}\u00a0±\u00a0{row[error]}" if row[error] else row[value]
+    return f"{row[value]} ±\u00a0{row[error]}" if row[error] else row[value]
 
 
 def _judged(row: Result | None) -> str:

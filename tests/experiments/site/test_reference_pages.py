@@ -137,7 +137,7 @@ def test_published_numbers_stand_beside_ours():
     rows = [row for row in results() if row["published"]]
     assert len(pages) == 1 + len({row["study"] for row in rows})
     for row in rows:
-        published = row["published"] + (f"\u00a0±\u00a0{row['its error']}" if row["its error"] else "")
+        published = row["published"] + (f" ±\u00a0{row['its error']}" if row["its error"] else "")
         assert published in pages[f"reference/results/{row['study']}.md"]
     table = pages["reference/results/heuristics-uds.md"]
     line = next(
@@ -150,7 +150,7 @@ def test_published_numbers_stand_beside_ours():
     for row, published, ours in zip(graph, line[0].split("|")[3:], line[1].split("|")[3:], strict=False):
         mark = marks[row["verdict"].partition(":")[0]]
         assert published.strip().startswith(row["published"])
-        assert ours.strip() == f"{mark}{row['ours']}\u00a0±\u00a0{row['std. error']}{mark}"
+        assert ours.strip() == f"{mark}{row['ours']} ±\u00a0{row['std. error']}{mark}"
 
 
 def test_docs_of_fields_come_from_docstrings_and_strings():
