@@ -88,7 +88,13 @@ def generated_pages(images: Path) -> Iterator[tuple[str, str]]:
 
 
 def stage(target: Path) -> None:
-    """Write all sources of the site into ``target``, which is emptied first."""
+    """Write all sources of the site into ``target``, which is emptied first.
+
+    Raises:
+        SiteError: a page is not in the table of contents, or this is an installed package without the pages.
+    """
+    if not (ROOT / "docs" / "conf.py").is_file():
+        raise SiteError(f"the site is built in a clone of the repository; there are no pages in {ROOT / 'docs'}")
     listed = contents((ROOT / "README.md").read_text(encoding="utf-8"))
     check_contents(listed)
     shutil.rmtree(target, ignore_errors=True)

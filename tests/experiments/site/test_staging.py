@@ -5,6 +5,7 @@ import re
 import pytest
 
 from experiments.errors import SiteError
+from experiments.site import staging
 from experiments.site.markdown_text import moved_links, table
 from experiments.site.staging import GENERATED, ROOT, check_contents, contents, named_links, place, sources, toctrees
 
@@ -39,6 +40,12 @@ def test_wrong_lists_are_refused(change, message):
 def test_a_readme_without_the_list_is_refused():
     with pytest.raises(SiteError, match="Documentation"):
         contents("# selectenv\n\n## Documentation\n\nSee docs/.\n")
+
+
+def test_an_installed_package_has_no_pages(tmp_path, monkeypatch):
+    monkeypatch.setattr(staging, "ROOT", tmp_path)
+    with pytest.raises(SiteError, match="clone of the repository"):
+        staging.stage(tmp_path / "source")
 
 
 def test_the_contents_become_the_sidebar():
