@@ -94,7 +94,8 @@ def test_every_agent_and_all_of_its_options_are_described():
         agent = agents.make(name)
         shown = option_rows(section)
         assert list(shown) == [option.name for option in fields(agent) if option.init]
-        for option, (default, _) in shown.items():
+        for option, (default, meaning) in shown.items():
+            assert meaning, (name, option)
             assert default in (repr(getattr(agent, option)), f"{type(getattr(agent, option)).__name__}()"), (
                 name,
                 option,
