@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test stress lint format coverage bench mutants clean
+.PHONY: help demo test stress lint format docs coverage bench mutants clean
 
 help: ## list the targets
 	@echo "Targets (each installs what it needs into .venv at its first use):"
@@ -27,6 +27,9 @@ lint: .venv/.lint ## check format, style and types
 format: .venv/.lint ## format the code and fix what can be fixed automatically
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: .venv/.docs ## build the documentation site in build/docs/html; warnings and broken links are errors
+	$(BIN)/python -m experiments.site
 
 coverage: .venv/.test ## run the test suite and list the lines that it does not reach
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered

@@ -25,3 +25,7 @@ class TerminatedError(KeyboardInterrupt):
 
 class LabelsFileError(SelectEnvError, ValueError):
     """A file of labels or annotations that cannot be read, or that does not belong to the session."""
+
+
+class SiteError(SelectEnvError, ValueError):
+    """The documentation site cannot be built: a page is not listed, or a link leads nowhere."""

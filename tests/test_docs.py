@@ -20,6 +20,8 @@ from selectenv.references import is_reference
 from tests.markdown_pages import PAGES, ROOT, Block, blocks, name_of, prose, slugs
 from tests.stress import repetitions
 
+TUTORIALS = "docs/tutorials/"
+"""Pages whose blocks build on each other; that of the labelling page is run by test_docs_story.py."""
 OWN_OPTIONS = ("demo", "bench")
 """Commands that parse their options themselves."""
 LINKS = [
@@ -62,16 +64,40 @@ def same_registries(monkeypatch):
     gym.registry.update(ids)
 
 
-@pytest.mark.usefixtures("one_torch_thread", "same_registries")
-@pytest.mark.parametrize("block", blocks("python"), ids=str)
-def test_snippet_runs_and_prints_what_it_says(block: Block, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def run_snippet(block: Block, names: dict) -> str:
+    """Run a snippet, check that it prints what its comments say, and return all that it prints."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(block.code, str(block), "exec"), {"__name__": "__main__"})
+        exec(compile(block.code, str(block), "exec"), names)
     lines = printed.getvalue().splitlines()
     for said in re.findall(r"^ *print\(.*\)  # (.*)$", block.code, flags=re.MULTILINE):
         assert said in lines
+    return printed.getvalue()
+
+
+@pytest.mark.usefixtures("one_torch_thread", "same_registries")
+@pytest.mark.parametrize("block", [block for block in blocks("python") if TUTORIALS not in block.page], ids=str)
+def test_snippet_runs_and_prints_what_it_says(block: Block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_snippet(block, {"__name__": "__main__"})
+
+
+@pytest.mark.usefixtures("one_torch_thread", "same_registries")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")
+@pytest.mark.parametrize("page", sorted({block.page for block in blocks("python") if TUTORIALS in block.page}))
+def test_tutorial_runs_from_the_first_block_to_the_last(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": "__main__"}
+    printed = "".join(run_snippet(block, names) for block in blocks("python") if block.page == page)
+    for shown in blocks("text"):
+        assert shown.page != page or shown.code in printed
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if TUTORIALS in name_of(page)], ids=name_of)
+def test_tutorials_are_short_and_have_output_to_compare(page):
+    text = page.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 60
+    assert re.search(r"print\(.*\)  # ", text)
 
 
 @pytest.mark.usefixtures("one_torch_thread")
@@ -123,15 +149,16 @@ def test_link_resolves(page, target):
     path, _, anchor = target.partition("#")
     linked = (ROOT / page).parent / path if path else ROOT / page
     assert linked.is_file()
-    if linked.suffix in (".png", ".csv", ".html"):
+    if linked.suffix in (".png", ".csv", ".html", ".gif"):
         assert linked.stat().st_size > 1000
+    assert linked.suffix != ".gif" or linked.stat().st_size < 300_000
     if anchor:
         assert anchor in slugs(linked)
 
 
 def test_every_page_and_every_figure_is_linked():
     linked = {((ROOT / page).parent / target.partition("#")[0]).resolve() for page, target in LINKS}
-    for path in (*PAGES[1:], *(ROOT / "docs").glob("*.png")):
+    for path in (*PAGES[1:], *(ROOT / "docs").glob("*.png"), *(ROOT / "docs").glob("*.gif")):
         assert path in linked, f"no page links {path.name}"
 
 

@@ -74,7 +74,8 @@ def check_observation(table: Table) -> None:
 
 
 def check_options(table: Table) -> None:
-    pages = " ".join(text_of(f"docs/{page}.md") for page in ("environments", "learners", "minatar"))
+    names = ("environments", "learners", "concepts/evaluator", "minatar")
+    pages = " ".join(text_of(f"docs/{page}.md") for page in names)
     for _, name, _ in table.rows:
         for option in getattr(options, name.strip("`")).__dataclass_fields__:
             assert re.search(rf"`{option}\b", pages), f"{option} is not described"
@@ -216,6 +217,25 @@ def check_selectors(table: Table) -> None:
                 assert same(random, mean(worlds))
 
 
+def check_choices(table: Table) -> None:
+    """The table of docs/which-strategy.md repeats rows of the table of docs/selectors.md."""
+    selectors = next(other for other in ALL_TABLES if other.header[:2] == ("strategy", "cost"))
+    known = {row[0].strip("*"): (row[1], *(cell.partition(" (")[0] for cell in row[2:])) for row in selectors.rows}
+    for _, name, *cells in table.rows:
+        assert known[name.strip("`")] == tuple(cells)
+    page = text_of("docs/which-strategy.md")
+    _, uds, adapted, *random = known["es-50"]
+    assert f"`es-50` leaves a gap of {uds} (UDS) and {adapted} (adapted)" in page
+    assert f"In random worlds it earns {random[0]} and {random[1]}" in page
+    certified = sum(entry["certified"] for entry in best_known().values())
+    assert f"{certified} of the {len(best_known())} best known sets" in page
+
+
+def check_terms(table: Table) -> None:
+    modes = next(here for term, here in table.rows if term == "reward")
+    assert tuple(re.findall(r'`"(\w+)"`', modes)) == options.REWARD_MODES
+
+
 def check_headlines(table: Table) -> None:
     told = {question: result for question, result, _ in table.rows}
     entries = best_known().values()
@@ -295,6 +315,16 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "random worlds, UDS",
         "random worlds, adapted",
     ): check_selectors,
+    (
+        "situation",
+        "strategy",
+        "cost",
+        "gap, UDS",
+        "gap, adapted",
+        "random worlds, UDS",
+        "random worlds, adapted",
+    ): check_choices,
+    ("Gymnasium", "here"): check_terms,
     ("game", "all states labelled", "last weights only", "published"): check_full_labels,
     ("world", "label sets per second", "one call of the released code"): check_speed,
     (

@@ -16,7 +16,9 @@ from selectenv.errors import ExtensionError, LearnerError, OptionError, UnknownN
 from selectenv.extensions import Registry
 
 ROOT = Path(__file__).parent.parent
-SNIPPETS = re.findall(r"```(python|toml|bash)\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(), flags=re.DOTALL)
+WORLD, *_ = re.findall(r"```(python)\n(.*?)```", (ROOT / "docs/tutorials/world-and-learner.md").read_text(), re.DOTALL)
+EXTENDING = re.findall(r"```(python|toml|bash)\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
+SNIPPETS = [WORLD, *EXTENDING]
 
 
 def run(code, cwd, target, *arguments):
@@ -30,7 +32,7 @@ def run(code, cwd, target, *arguments):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """Install a package made of the pieces of docs/extending.md, without its decorators, into a folder of its own."""
+    """Install a package made of the pieces of two pages, without its decorators, into a folder of its own."""
     home, target = tmp_path_factory.mktemp("throwaway"), tmp_path_factory.mktemp("target")
     code = "\n".join(text for language, text in SNIPPETS if language == "python")
     plain = re.sub(

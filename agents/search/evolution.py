@@ -28,6 +28,7 @@ class EvolutionStrategy(SearchAgent):
     """
 
     iterations: int = 10
+    """Iterations, each of which refits the Gaussian."""
     population: int = 20
     """Score vectors per iteration."""
     form: str = "tabular"

@@ -38,8 +38,7 @@ class OptunaSearch(SearchAgent):
     max_evaluations: int = 200
     """Number of trials in total; each is one evaluator call."""
     sampler: str = "tpe"
-    """"tpe", "cmaes", "ga" (NSGA-II's genetic algorithm), "random", or the name of any class in `optuna.samplers`;
-    ``sampler_options`` go to its constructor."""
+    """"tpe", "cmaes", "ga" (NSGA-II's genetic algorithm), "random", or the name of any class in `optuna.samplers`."""
     mode: str = "scores"
     """"scores": one score per state; the top B are labelled. "swaps": swaps of states of the greedy set."""
     swaps: int = 3
@@ -51,6 +50,7 @@ class OptunaSearch(SearchAgent):
     study: str | None = None
     """Name of the study in the storage; defaults to a name derived from the task."""
     sampler_options: dict[str, Any] | None = None
+    """Arguments of the sampler's constructor."""
 
     name = "optuna"
     taxonomy = Taxonomy(test_loop="open", training="batch", evaluator="training")

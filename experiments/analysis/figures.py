@@ -111,8 +111,14 @@ def selections_figure(
         title: Shown above all panels.
         unordered: Panel titles of sets without an order, which are drawn without numbers.
     """
-    if not selections:
-        return
+    if selections:
+        save(selection_panels(problem, selections, title, unordered), path)
+
+
+def selection_panels(
+    problem: SelectionProblem, selections: Mapping[str, IntArray], title: str = "", unordered: Collection[str] = ()
+) -> Any:
+    """Return a figure with one panel per selection; see `selections_figure`."""
     columns = min(COLUMNS, len(selections))
     rows = -(-len(selections) // columns)
     figure = new_figure(4.2 * columns, 2.3 * rows + 0.8)
@@ -121,4 +127,4 @@ def selections_figure(
     if title:
         figure.suptitle(title, fontsize=12)
     figure.supxlabel(key(problem), fontsize=9)
-    save(figure, path)
+    return figure

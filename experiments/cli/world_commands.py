@@ -8,6 +8,7 @@ from typing import Any
 import agents
 import selectenv
 from agents.errors import SearchLimitError
+from experiments.analysis.animations import animate_episodes
 from experiments.analysis.best_known import best_known, find_best, update
 from experiments.analysis.figures import selections_figure
 from experiments.cli.commands import OWN_STRATEGY, OWN_WORLD, AddCommand
@@ -41,6 +42,7 @@ def add_to(add: AddCommand) -> None:
             "show Tree --strategies guided exact": "draw these strategies only",
             "show Tree --strategies my_module:MyStrategy model.zip": "draw strategies of your own",
             "show my_module:my_world": "draw the default strategies in a world of your own",
+            "show Tree --strategies uniform guided --animate": "also write their episodes as an animated GIF",
         },
     )
     command.add_argument("world", help=f"name of a world (see `selectenv list worlds`); {OWN_WORLD}")
@@ -50,6 +52,7 @@ def add_to(add: AddCommand) -> None:
     command.add_argument(
         "--strategies", nargs="+", help=f"names of strategies (default: a selection of them); {OWN_STRATEGY}"
     )
+    command.add_argument("--animate", action="store_true", help="also write an animated GIF, one frame per label")
     command.add_argument("--out", type=Path, default=Path("out"), help="directory of the figure (default: out)")
     command = add(
         "best",
@@ -83,7 +86,7 @@ def _show(options: argparse.Namespace) -> None:
     tabular = find_world(world, {}).family == "tabular"
     labels = options.labels if options.labels is not None else budgets_of(world)[:2][-1] if tabular else 24
     # Games are drawn with a table, which learns in seconds.
-    drawn, env = {}, selectenv.make_env(world, budget=labels, learner="uds")
+    drawn, episodes, env = {}, {}, selectenv.make_env(world, budget=labels, learner="uds")
     for name in options.strategies or (SHOWN if tabular else SHOWN_IN_GAMES):
         agent = agents.make(name)
         try:
@@ -92,11 +95,15 @@ def _show(options: argparse.Namespace) -> None:
             print(f"{name}: {error}", file=sys.stderr)
             continue
         episode = agents.play(env, agent)
-        drawn[f"{name}: return {episode.performance:.2f}"] = env.labelled_at.copy()
+        episodes[name] = drawn[f"{name}: return {episode.performance:.2f}"] = env.labelled_at.copy()
         print(f"{name:<22} {episode.performance:>10.3f}  {', '.join(map(str, episode.ids))}", flush=True)
     path = options.out / f"{world.replace(':', '-')}-{labels}.png"
-    selections_figure(env.problem, drawn, path, f"{world}, {labels} label{'s' * (labels != 1)}")
+    title = f"{world}, {labels} label{'s' * (labels != 1)}"
+    selections_figure(env.problem, drawn, path, title)
     print(f"\nfigure: {path}")
+    if options.animate:
+        animate_episodes(env.problem, episodes, path.with_suffix(".gif"), title)
+        print(f"animation: {path.with_suffix('.gif')}")
 
 
 def _best(options: argparse.Namespace) -> None:

@@ -36,7 +36,13 @@ STANDARD = [b"SFFF", b"FHFH", b"FFFH", b"HFFG"]
 
 
 def frozen_lake(desc: list[str] | None = None, map_name: str | None = "4x4", is_slippery: bool = True) -> TabularWorld:
-    """Return FrozenLake on one of Gymnasium's maps or on rows of "S", "F", "H" and "G"."""
+    """Return FrozenLake on one of Gymnasium's maps or on one of your own.
+
+    Args:
+        desc: rows of a map of your own, of the letters "S" (start), "F" (frozen), "H" (hole) and "G" (goal).
+        map_name: a map of Gymnasium, "4x4" or "8x8", if there is no ``desc``.
+        is_slippery: whether moves go to either side with probability 1/3 each.
+    """
     if desc is None and map_name is None:
         raise WorldError("without a map Gymnasium would generate one at random: pass desc or map_name")
     check_flag("is_slippery", is_slippery, WorldError)

@@ -22,7 +22,12 @@ FEWEST, MOST = 2, 1_000_000
 
 
 def sparse(n_states: int = 1_000, world_seed: int = 0) -> TabularWorld:
-    """Return the Sparse world with ``n_states`` states, drawn with ``world_seed``."""
+    """Return the Sparse world.
+
+    Args:
+        n_states: number of states, 2 to 1,000,000.
+        world_seed: seed with which the world is drawn.
+    """
     n = check_int("n_states", n_states, FEWEST, MOST, WorldError)
     rng = generator(check_int("world_seed", world_seed, 0), "world", "Sparse", n)
     shape = n, ACTIONS, SUCCESSORS

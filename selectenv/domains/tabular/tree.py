@@ -19,7 +19,11 @@ DEEPEST = 16
 
 
 def tree(depth: int = 5) -> TabularWorld:
-    """Return the Tree world with ``depth`` levels of nodes, one decision on each."""
+    """Return the Tree world.
+
+    Args:
+        depth: number of levels of nodes, with one decision on each.
+    """
     check_int("the depth of a Tree", depth, 1, DEEPEST, WorldError)
     n = 2**depth - 1
     size = np.zeros(2 * n + 1)

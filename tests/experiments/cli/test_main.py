@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import agents
@@ -195,3 +197,20 @@ def test_show_draws_the_strategies(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert [line.split()[0] for line in printed.splitlines()[:2]] == strategies
     assert all(name in agents.AGENTS for name in (*world_commands.SHOWN, *world_commands.SHOWN_IN_GAMES))
+
+
+def test_show_animates_episodes(tmp_path, capsys):
+    from PIL import Image, ImageSequence
+
+    command = ["show", "Graph", "--labels", "3", "--strategies", "uniform", "sequential-greedy", "--animate"]
+    assert cli.main([*command, "--out", str(tmp_path)]) == 0
+    assert str(tmp_path / "Graph-3.gif") in capsys.readouterr().out
+    with Image.open(tmp_path / "Graph-3.gif") as animation:
+        frames = [np.asarray(frame.convert("RGB"), int) for frame in ImageSequence.Iterator(animation)]
+        seconds = [frame.info["duration"] for frame in ImageSequence.Iterator(animation)]
+    assert len(frames) == 4  # no label, and one frame per label
+    assert seconds == [900, 900, 900, 4000]
+    assert all((before != after).any() for before, after in pairwise(frames))
+    with Image.open(tmp_path / "Graph-3.png") as figure:
+        still = np.asarray(figure.convert("RGB"), int)
+    assert np.abs(frames[-1] - still).mean() < 1  # the last frame is the figure, up to the palette

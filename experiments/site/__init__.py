@@ -1,0 +1,1 @@
+"""The documentation site: collects the Markdown pages, generates the reference, builds, and checks links."""
