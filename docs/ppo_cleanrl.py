@@ -80,7 +80,7 @@ def train(args: argparse.Namespace) -> list[float]:
                 policy = agent.policy(flat_obs[batch])
                 ratio = (policy.log_prob(actions.flatten()[batch]) - logprobs.flatten()[batch]).exp()
                 advantage = advantages.flatten()[batch]
-                advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+                advantage = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
                 clipped = ratio.clamp(1 - args.clip, 1 + args.clip)
                 loss = (
                     -torch.min(advantage * ratio, advantage * clipped).mean() - args.entropy * policy.entropy().mean()

@@ -91,6 +91,7 @@ def make_env(world: Any = None, *, dataset_seed: int | None = 0, **options: Any)
         dataset_seed: seed of the data; with None every reset draws fresh data.
         **options: the options of `make_problem` and the fields of `EnvironmentOptions`.
     """
+    _check_single_options(options)
     problem, environment = _parts(world, dataset_seed, options)
     return RewardSelectionEnv(problem, **environment)
 
@@ -112,14 +113,36 @@ def make_vector_env(
         dataset_seed: seed of the data; with None every reset draws fresh data for each environment.
         **options: the options of `make_problem` and the fields of `EnvironmentOptions`.
     """
-    problem, environment = _parts(world, dataset_seed, options)
+    _check_vector_options(options)
+    problem, environment = _parts(world, dataset_seed, options, ("autoreset_mode", "num_envs"))
     return RewardSelectionVectorEnv(problem, num_envs, autoreset_mode=autoreset_mode, **environment)
 
 
-def _parts(world: Any, dataset_seed: int | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the problem of an environment, or its source, and the options of the environment."""
+def _check_vector_options(options: dict[str, Any]) -> None:
+    """Reject keywords of `gym.make_vec` that concern Gymnasium's own vectors."""
+    for name in ("max_episode_steps", "wrappers", "vector_kwargs"):
+        if name in options:
+            raise OptionError(f"{name} is not for native vectors, whose episodes end with the budget: leave it out")
+
+
+def _check_single_options(options: dict[str, Any]) -> None:
+    """Reject options of vectors."""
+    if "autoreset_mode" in options:
+        raise OptionError(
+            "autoreset_mode is an option of vectors: use vectorization_mode='vector_entry_point', or "
+            "vector_kwargs={'autoreset_mode': ...} with 'sync'"
+        )
+
+
+def _parts(
+    world: Any, dataset_seed: int | None, options: dict[str, Any], more: tuple[str, ...] = ()
+) -> tuple[Any, dict[str, Any]]:
+    """Return the problem of an environment, or its source, and the options of the environment.
+
+    ``more`` names options that the caller has taken out, for the error about unknown ones.
+    """
     row = find_row(world)
-    own_options(options, _allowed(world, options), names(*GROUPS))
+    own_options(options, _allowed(world, options), (*names(*GROUPS), *more))
     environment = {key: value for key, value in options.items() if key in names(EnvironmentOptions)}
     rest = {key: value for key, value in options.items() if key not in environment}
     refit_given = environment.get("labels_per_refit") is not None
@@ -142,6 +165,7 @@ def make_random_env(*, budget: Any = 0.3, **options: Any) -> RewardSelectionEnv:
         budget: labels (int), share of the states that can be labelled (float), or a (low, high) pair of shares.
         **options: fields of `RandomProblems` and of `EnvironmentOptions`.
     """
+    _check_single_options(options)
     own = own_options(options, names(RandomProblems), names(EnvironmentOptions))
     environment = {key: value for key, value in options.items() if key not in own}
     return RewardSelectionEnv(RandomProblems(**own), budget, **environment)
@@ -155,7 +179,8 @@ def make_random_vector_env(
     **options: Any,
 ) -> RewardSelectionVectorEnv:
     """Make many environments of random worlds at once; see `make_random_env` and `make_vector_env`."""
-    own = own_options(options, names(RandomProblems), names(EnvironmentOptions))
+    _check_vector_options(options)
+    own = own_options(options, names(RandomProblems), (*names(EnvironmentOptions), "autoreset_mode", "num_envs"))
     environment = {key: value for key, value in options.items() if key not in own}
     problems = RandomProblems(**own)
     return RewardSelectionVectorEnv(problems, num_envs, budget, autoreset_mode=autoreset_mode, **environment)

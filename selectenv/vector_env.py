@@ -111,7 +111,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         seeds = self._seeds_of(seed)
         chosen = {} if options is None else dict(check_instance("options", options, dict))
         mask = self._reset_mask(chosen)
-        own_options(chosen, (), RESET_OPTIONS)
+        own_options(chosen, (), (*RESET_OPTIONS, "reset_mask"))
         which = np.flatnonzero(mask)
         for number in which.tolist():
             if seeds is not None and seeds[number] is not None:
@@ -365,13 +365,15 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         numbers = as_array("actions", actions, ActionError)
         n, count = self._terms.n_states, self.num_envs
         if numbers.shape != (count,) or numbers.dtype.kind not in "iu":
-            raise ActionError(f"actions must be {count} state numbers, one per environment, not {shown(actions)}")
+            raise ActionError(f"actions must be {count} ints, one state number per environment, not {shown(actions)}")
         if stepped is not self._every:
             numbers = np.where(stepped, numbers, 0)
         numbers = np.ascontiguousarray(numbers, np.int64)
         if numbers.view(np.uint64).max() >= n:  # negative numbers become large ones
-            wrong = int(numbers[(numbers < 0) | (numbers >= n)][0])
-            raise ActionError(f"there is no state number {wrong}: they lie in 0..{n - 1}")
+            where = int(np.flatnonzero((numbers < 0) | (numbers >= n))[0])
+            raise ActionError(
+                f"there is no state number {numbers[where]}, the action of environment {where}: they lie in 0..{n - 1}"
+            )
         return numbers
 
     def _reset_mask(self, chosen: dict[str, Any]) -> BoolArray:
@@ -379,8 +381,12 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         mask = chosen.pop("reset_mask", self._every)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
             raise OptionTypeError(f"reset_mask must be an array of booleans, not {shown(mask)}")
-        if mask.shape != (self.num_envs,) or not mask.any():
-            raise OptionError(f"reset_mask must mark at least one of {self.num_envs} environments, not {shown(mask)}")
+        if mask.shape != (self.num_envs,):
+            raise OptionError(
+                f"reset_mask must have one entry for each of {self.num_envs} environments, not {shown(mask)}"
+            )
+        if not mask.any():
+            raise OptionError("reset_mask must mark at least one environment")
         if not self._begun and not mask.all():
             raise EpisodeError("the first reset must reset all environments")
         return mask
@@ -389,6 +395,7 @@ class RewardSelectionVectorEnv(gym.vector.VectorEnv[Observation, IntArray, NDArr
         """Return the seed of each environment."""
         if seed is None:
             return None
+        seed = seed.tolist() if isinstance(seed, np.ndarray) else seed
         seeds = [int(seed) + i for i in range(self.num_envs)] if is_int(seed) else seed
         if not isinstance(seeds, list | tuple) or len(seeds) != self.num_envs:
             raise OptionError(f"seed must be an int, or a list of {self.num_envs} seeds, not {shown(seed)}")

@@ -1,5 +1,6 @@
 """VectorMember: one environment of a vector, as `call`, `get_attr` and `set_attr` see it."""
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -15,6 +16,10 @@ from selectenv.options import EnvironmentOptions
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, IntArray
 from selectenv.view import SelectionView
+
+
+VECTOR_OPTIONS = ("num_envs", "vectorization_mode", "autoreset_mode")
+"""Options of `gym.make_vec` that a single environment does not have."""
 
 
 class _Vector(Protocol):
@@ -146,8 +151,11 @@ class VectorMember:
 
     @property
     def spec(self) -> Any:
-        """The spec of the vector environment."""
-        return self._vector.spec
+        """The spec of this environment on its own."""
+        spec = self._vector.spec
+        if spec is None:
+            return None
+        return replace(spec, kwargs={key: value for key, value in spec.kwargs.items() if key not in VECTOR_OPTIONS})
 
     @property
     def unwrapped(self) -> "VectorMember":
@@ -172,8 +180,8 @@ class VectorMember:
         return RewardSelectionEnv(self._vector.source or self.problem, **vars(self.options))
 
     def render(self) -> Any:
-        """Return a drawing of the labels."""
-        return self._vector.render_one(self._number)
+        """Return a drawing of the labels; None without a render mode."""
+        return None if self.render_mode is None else self._vector.render_one(self._number)
 
     def _count(self, column: int) -> int:
         return int(self._vector.episodes.counts[self._number, column])

@@ -10,7 +10,7 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 from numpy.typing import NDArray
 
 from agents.errors import EnvironmentCopyError
-from selectenv.checks import check_flag, shown
+from selectenv.checks import check_flag, check_int, shown
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError, OptionError, OptionTypeError
 from selectenv.vector_env import RewardSelectionVectorEnv
@@ -21,6 +21,10 @@ try:
     from stable_baselines3.common.vec_env import VecEnv
 except ImportError as error:
     raise MissingExtraError(f"this needs Stable-Baselines3 ({error}): pip install 'selectenv[meta]'") from error
+
+
+STATISTICS = "episode"
+"""Where Gymnasium's `RecordEpisodeStatistics` puts the return and the length of an episode that has ended."""
 
 
 class VecSelection(VecEnv):
@@ -42,7 +46,7 @@ class VecSelection(VecEnv):
     def __init__(self, env: Any, n_envs: int = 1, *, flat: bool = False, **options: Any) -> None:
         """See the class."""
         self.envs = _vector(env, n_envs, options)
-        if check_flag("flat", flat):
+        if check_flag("flat", flat) and isinstance(self.envs.single_observation_space, gym.spaces.Dict):
             self.envs = FlatObservation(self.envs)
         self._inner: RewardSelectionVectorEnv = self.envs.unwrapped
         self._actions: NDArray[Any] = np.empty(0, np.int64)
@@ -72,7 +76,8 @@ class VecSelection(VecEnv):
         finals = split(final, self.num_envs) if ended else []
         for number in ended:
             self.reset_infos[number] = infos[number]
-            infos[number] = {**finals[number], "terminal_observation": last[number]}
+            recorded = {STATISTICS: infos[number][STATISTICS]} if STATISTICS in infos[number] else {}
+            infos[number] = {**finals[number], **recorded, "terminal_observation": last[number]}
         for one in infos:
             one["TimeLimit.truncated"] = False
         return obs, rewards.astype(np.float32), dones, infos
@@ -118,14 +123,18 @@ def vector_of(env: gym.Env[Any, Any], count: int) -> RewardSelectionVectorEnv:
     return RewardSelectionVectorEnv(problem, count, autoreset_mode=AutoresetMode.SAME_STEP, **options)
 
 
-def split(info: dict[Any, Any], count: int) -> list[dict[Any, Any]]:
-    """Return the info of each environment from those of a vector environment."""
+def split(info: dict[Any, Any], count: int, otherwise: Any = None) -> list[dict[Any, Any]]:
+    """Return the info of each environment from those of a vector environment.
+
+    Entries without a mask have the mask ``otherwise``; if that is None, they are left out.
+    """
     found: list[dict[Any, Any]] = [{} for _ in range(count)]
+    masks = {f"_{key}" for key in info}
     for key, values in info.items():
-        mask = info.get(f"_{key}")
-        if mask is None:  # a mask itself
+        mask = info.get(f"_{key}", otherwise)
+        if mask is None or key in masks:
             continue
-        rows = split(values, count) if isinstance(values, dict) else values
+        rows = split(values, count, mask) if isinstance(values, dict) else values
         rows = rows.tolist() if isinstance(rows, np.ndarray) and rows.ndim == 1 else rows
         for one, row, has in zip(found, rows, mask.tolist(), strict=True):
             if has:
@@ -135,7 +144,9 @@ def split(info: dict[Any, Any], count: int) -> list[dict[Any, Any]]:
 
 def _vector(env: Any, n_envs: int, options: dict[str, Any]) -> Any:
     """Return the vector environment behind the first argument of `VecSelection`."""
+    check_int("n_envs", n_envs)
     if isinstance(env, str):
+        _check_id(env, options)
         native = "vector_entry_point"
         return gym.make_vec(env, n_envs, native, autoreset_mode=AutoresetMode.SAME_STEP, **options)
     if options:
@@ -144,7 +155,10 @@ def _vector(env: Any, n_envs: int, options: dict[str, Any]) -> Any:
         )
     if isinstance(env, gym.vector.VectorEnv):
         if not isinstance(env.unwrapped, RewardSelectionVectorEnv):
-            raise OptionTypeError(f"env must be a vector environment of reward selection, not {shown(env)}")
+            raise OptionTypeError(
+                f"env must be made by gym.make_vec with the id of an environment of reward selection and "
+                f"vectorization_mode='vector_entry_point', not {shown(env)}"
+            )
         if env.unwrapped.autoreset_mode != AutoresetMode.SAME_STEP:
             raise OptionError("Stable-Baselines3 resets in the same step: use autoreset_mode=AutoresetMode.SAME_STEP")
         if n_envs not in (1, env.num_envs):
@@ -154,9 +168,25 @@ def _vector(env: Any, n_envs: int, options: dict[str, Any]) -> Any:
     lost = [kind.__name__ for kind in wrappers if kind is not FlatObservation]
     if lost or type(inner) is not RewardSelectionEnv:
         name = lost[0] if lost else type(inner).__name__
-        raise EnvironmentCopyError(f"{name} cannot be used with VecSelection: wrap the vector environment instead")
+        raise EnvironmentCopyError(
+            f"{name} cannot be used with VecSelection: use a wrapper of vector environments if there is one, or "
+            "Stable-Baselines3's own make_vec_env, which makes single environments"
+        )
     vector = vector_of(env, n_envs)
     return FlatObservation(vector) if wrappers else vector
+
+
+def _check_id(name: str, options: dict[str, Any]) -> None:
+    """Reject ids of other environments, and keywords of `gym.make_vec` that are decided here."""
+    if "num_envs" in options:
+        raise OptionError("VecSelection calls the number of environments n_envs, not num_envs")
+    for option in {"autoreset_mode", "vectorization_mode"} & options.keys():
+        raise OptionError(f"{option} cannot be chosen: Stable-Baselines3 resets environments in the same step")
+    entry_point = gym.spec(name).vector_entry_point
+    if not isinstance(entry_point, str) or not entry_point.startswith("selectenv."):
+        raise OptionError(
+            f"{shown(name)} is not an environment of reward selection: their ids begin with RewardSelection-"
+        )
 
 
 def _own_wrappers(env: Any) -> list[type]:

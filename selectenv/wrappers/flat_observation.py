@@ -94,6 +94,8 @@ def flat_space(space: Any, n: int) -> tuple[gym.spaces.Box, dict[str, slice]]:
     Raises:
         OptionTypeError: the space is not that of an environment of reward selection.
     """
+    if isinstance(space, gym.spaces.Box):
+        raise OptionTypeError("the observations of env are arrays already: FlatObservation is needed only once")
     parts: dict[str, Any] = dict(space.spaces) if isinstance(space, gym.spaces.Dict) else {}
     names = [name for name in FEATURES if name in parts]
     if not names or len(names) < len(parts):

@@ -146,7 +146,7 @@ def test_wrappers_are_refused_by_name(tmp_path):
     ):
         with pytest.raises(EnvironmentCopyError, match=f"{name} cannot be used with VecSelection"):
             VecSelection(wrapped, 2)
-    with pytest.raises(OptionTypeError, match="vector environment of reward selection"):
+    with pytest.raises(OptionTypeError, match="environment of reward selection"):
         VecSelection(gym.make_vec("CartPole-v1", 2))
     with pytest.raises(OptionTypeError, match="environment of reward selection"):
         VecSelection(gym.make("CartPole-v1"))
@@ -242,3 +242,41 @@ def test_maskable_ppo_finds_the_optimum_of_graph():
     agent = agents.make("maskable-ppo", steps=4_000, n_envs=16, sb3={"n_steps": 32})
     agent.train(env, seed=0)
     assert agents.play(env, agent, seed=0).performance == pytest.approx(8)
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "text"),
+    [
+        (GRAPH, {"num_envs": 4}, "n_envs, not num_envs"),
+        (GRAPH, {"autoreset_mode": "NextStep"}, "autoreset_mode cannot be chosen"),
+        (GRAPH, {"n_envs": 0}, "n_envs must be"),
+        ("CartPole-v1", {}, "begin with RewardSelection-"),
+    ],
+)
+def test_likely_mistakes_are_named(env, options, text):
+    with pytest.raises(OptionError, match=text):
+        VecSelection(env, **options)
+
+
+def test_a_sync_vector_is_refused_with_the_mode_to_use():
+    sync = gym.make_vec(GRAPH, num_envs=2, vectorization_mode="sync", vector_kwargs={"autoreset_mode": "SameStep"})
+    with pytest.raises(OptionTypeError, match="vector_entry_point"):
+        VecSelection(sync)
+
+
+def test_recorded_statistics_reach_the_info_of_the_episode_that_ended():
+    same = AutoresetMode.SAME_STEP
+    envs = gym.make_vec(GRAPH, num_envs=2, vectorization_mode="vector_entry_point", budget=2, autoreset_mode=same)
+    vector = VecSelection(gym.wrappers.vector.RecordEpisodeStatistics(envs))
+    vector.reset()
+    vector.step(np.array([7, 9]))
+    _, rewards, dones, infos = vector.step(np.array([9, 7]))
+    assert dones.all()
+    for info, reward in zip(infos, rewards, strict=True):
+        assert info["episode"]["r"] == pytest.approx(reward)
+        assert info["episode"]["l"] == 2
+
+
+def test_flat_environments_are_flattened_once():
+    flat = VecSelection(FlatObservation(gym.make(GRAPH)), n_envs=2, flat=True)
+    assert flat.observation_space == VecSelection(GRAPH, n_envs=2, flat=True).observation_space
