@@ -17,7 +17,6 @@ from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, IntArray
 from selectenv.view import SelectionView
 
-
 VECTOR_OPTIONS = ("num_envs", "vectorization_mode", "autoreset_mode")
 """Options of `gym.make_vec` that a single environment does not have."""
 
