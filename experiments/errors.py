@@ -25,3 +25,23 @@ class TerminatedError(KeyboardInterrupt):
 
 class LabelsFileError(SelectEnvError, ValueError):
     """A file of labels or annotations that cannot be read, or that does not belong to the session."""
+
+
+class BenchmarkError(SelectEnvError):
+    """Something that `selectenv benchmark` cannot score: results of another suite, or a strategy that fails."""
+
+
+class StrategyFailedError(BenchmarkError, RuntimeError):
+    """A strategy that raised an exception, or whose process ended, in the middle of an episode."""
+
+
+class UndeclaredEvaluatorError(BenchmarkError, PermissionError):
+    """A strategy that asked the evaluator, although its taxonomy says that it does not do so at this moment."""
+
+
+class ChannelError(BenchmarkError, ValueError):
+    """A strategy that sent something else than a message to the benchmark."""
+
+
+class ChannelClosedError(BenchmarkError, ConnectionError):
+    """The process at the other end of a channel has ended."""
