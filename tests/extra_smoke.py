@@ -55,7 +55,7 @@ def data() -> None:
 
     log = selectenv.from_arrays([0, 1], [0, 1], [1, 0], [False, True], [0.0, 1.0])
     for library in ("pandas", "polars"):
-        assert len(selectenv.from_dataframe(log.to_frame(library), "state", "action")) == 2
+        assert len(selectenv.from_dataframe(log.to_frame(library), "state", "action", episode="episode")) == 2
     import minari
 
     assert minari.__version__

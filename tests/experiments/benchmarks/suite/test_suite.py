@@ -5,10 +5,11 @@ import pytest
 
 from experiments.benchmarks.suite import suite_references
 from experiments.benchmarks.suite.suite_references import bounds, check_data, references, references_of, suite_hash
-from experiments.benchmarks.suite.suite_tasks import ALWAYS, PARTS, PLACES, RULES, places_of, task_of
+from experiments.benchmarks.suite.suite_tasks import ALWAYS, PARTS, PLACES, RANDOM, RULES, places_of, task_of
 from experiments.engine.problems import problem
 from experiments.errors import BenchmarkError
 from selectenv.errors import UnknownNameError
+from tests.docs_results import ALL_TABLES
 
 
 def test_size_of_the_suite():
@@ -66,3 +67,15 @@ def test_the_hash_depends_on_every_reference(monkeypatch):
     changed = {**references(), "Tree": {**references()["Tree"], "uds": {}}}
     monkeypatch.setattr(suite_references, "references", lambda: changed)
     assert len(hashes & {suite_hash((part,)) for part in PARTS}) == len(PARTS) - 1
+
+
+def test_the_page_describes_the_suite():
+    (table,) = (one for one in ALL_TABLES if one.page == "docs/leaderboard.md" and one.header[0] == "part")
+    for (_, worlds, data, budgets, _), part in zip(table.rows, PARTS, strict=True):
+        for place in places_of((part,)):
+            described = [f"{place.units} of {place.sizes[0]} to {place.sizes[1]}"] if place.sizes[1] else [place.name]
+            assert all(text in worlds for text in described), place
+            assert part == RANDOM or f"{place.units} datasets" in data
+            size = place.options.get("dataset_size", 100_000)
+            assert part == RANDOM or f"{size:,} transitions" in data
+            assert all(share.removesuffix(" %") in budgets for share in place.budgets if share.endswith("%"))
