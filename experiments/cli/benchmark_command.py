@@ -30,7 +30,7 @@ def add_to(add: AddCommand) -> None:
     command.add_argument("strategies", nargs="*", metavar="STRATEGY", help=f"names of strategies; {OWN_STRATEGY}")
     command.add_argument("--all", action="store_true", help="all strategies of the leaderboard")
     command.add_argument("--games", action="store_true", help="also play MinAtar Breakout, with tables")
-    command.add_argument("--control", action="store_true", help="also play classic control worlds, with tables")
+    command.add_argument("--control", action="store_true", help="also play the control world CartPole, with tables")
     command.add_argument("--quick", action="store_true", help="only two datasets or worlds of each place")
     command.add_argument("--jobs", type=int, default=1, help="number of local processes (default: 1)")
     command.add_argument("--cluster", metavar="ADDRESS", help="address of a Dask scheduler to run on instead")
@@ -42,6 +42,7 @@ def add_to(add: AddCommand) -> None:
 
 def _benchmark(options: argparse.Namespace) -> None:
     from experiments.benchmarks.suite.benchmark_run import run_suite
+    from experiments.benchmarks.suite.benchmark_scores import cell_gaps
     from experiments.benchmarks.suite.leaderboard_page import draw
     from experiments.benchmarks.suite.result_files import committed, file_name, summary, write_result
     from experiments.benchmarks.suite.suite_tasks import ALWAYS, CONTROL, GAMES
@@ -60,6 +61,8 @@ def _benchmark(options: argparse.Namespace) -> None:
         for name in names:
             result = run_suite(name, parts, store, jobs=options.jobs, cluster=options.cluster, quick=options.quick)
             path = options.out / file_name(name)
+            results = result.pop("results")
+            result |= {"gaps": cell_gaps({"results": results}), "results": results}
             write_result(result, path)
             summaries[name] = summary(result)
             print(f"{name}: {path}")

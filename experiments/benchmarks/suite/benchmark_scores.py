@@ -18,7 +18,7 @@ import numpy as np
 from scipy import stats
 
 from experiments.benchmarks.suite.suite_references import bounds
-from experiments.benchmarks.suite.suite_tasks import PLACES, RANDOM, RULES, Place
+from experiments.benchmarks.suite.suite_tasks import ALWAYS, PLACES, RANDOM, RULES, Place
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
@@ -171,12 +171,32 @@ def _bootstrapped(value: Callable[[Sequence[IntArray | slice]], float], parts: S
 
 
 def groups_of(found: Sequence[Stratum]) -> dict[str, Estimate]:
-    """Return the scores of all places, of each part of the suite, and of each rule."""
-    parts = dict.fromkeys(one.place.part for one in found)
-    scores = {"all": score(found)}
+    """Return the score of the tabular and random worlds together, of each part of the suite, and of each rule.
+
+    Games and control worlds are optional, so they do not count in the score of all and in those of the rules.
+    """
+    parts, core = dict.fromkeys(one.place.part for one in found), always(found)
+    scores = {"all": score(core)}
     scores |= {part: score([one for one in found if one.place.part == part]) for part in parts}
-    scores |= {rule: score(found, lambda one, rule=rule: np.array(one.rules) == rule) for rule in RULES}  # type: ignore[misc]
+    scores |= {rule: score(core, lambda one, rule=rule: np.array(one.rules) == rule) for rule in RULES}  # type: ignore[misc]
     return scores
+
+
+def always(found: Sequence[Stratum]) -> list[Stratum]:
+    """Return the places that every strategy is scored on."""
+    return [one for one in found if one.place.part in ALWAYS]
+
+
+def cell_gaps(result: dict[str, Any]) -> dict[str, Any]:
+    """Return place -> rule -> budget -> mean gap over the units, None where the cell is left out."""
+    found: dict[str, Any] = {}
+    for one in strata(result):
+        rows = [(rule, budget) for rule in dict.fromkeys(one.rules) for budget in one.place.budgets]
+        for (rule, budget), gaps in zip(rows, one.gaps, strict=True):
+            known = gaps[~np.isnan(gaps)]
+            mean = round(float(known.mean()), 4) if len(known) else None
+            found.setdefault(one.place.name, {}).setdefault(rule, {})[budget] = mean
+    return found
 
 
 def cost_of(result: dict[str, Any]) -> tuple[float, float]:

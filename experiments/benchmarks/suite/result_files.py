@@ -8,6 +8,7 @@ from experiments.benchmarks.suite.benchmark_run import FORMAT
 from experiments.benchmarks.suite.benchmark_scores import (
     BASELINES,
     Stratum,
+    always,
     cost_of,
     groups_of,
     improvement,
@@ -70,12 +71,13 @@ def committed() -> dict[str, dict[str, Any]]:
 def summary(result: dict[str, Any]) -> dict[str, Any]:
     """Return scores, probabilities of improvement and cost of a result file, by name."""
     found = strata(result)
+    core = always(found)
     calls, seconds = cost_of(result)
     known = committed()
     better = {
-        name: improvement(found, alike)
+        name: improvement(core, alike)
         for name in BASELINES
-        if name in known and (alike := _same_cells(found, known[name])) is not None
+        if name in known and (alike := _same_cells(core, known[name])) is not None
     }
     return {"gaps": groups_of(found), "improvement": better, "calls": calls, "seconds": seconds}
 

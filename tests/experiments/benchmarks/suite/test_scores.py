@@ -8,6 +8,7 @@ from experiments.analysis.statistics import probability_of_improvement
 from experiments.benchmarks.suite.benchmark_scores import (
     Estimate,
     Stratum,
+    cell_gaps,
     cost_of,
     groups_of,
     improvement,
@@ -44,6 +45,24 @@ def test_the_best_sets_score_0_and_random_ones_score_1():
         assert list(found) == ["all", "tabular", "random", "uds", "adapted"]
         for name, group in found.items():  # datasets of a world share a denominator, so only their mean is exactly 1
             assert group.value == pytest.approx(value, abs=1e-6 if name == RANDOM else 0.01)
+
+
+def test_gaps_by_cell():
+    found = cell_gaps(result_of("uniform"))
+    assert found["Tree"]["uds"]["9"] == pytest.approx(1)
+    for place in places_of(("tabular",)):
+        rows = [(rule, budget) for rule in RULES for budget in place.budgets]
+        empty = {f"{rule}, {budget}" for rule, budget in rows if found[place.name][rule][budget] is None}
+        assert empty == set(left_out(place))
+
+
+def test_optional_parts_do_not_count_in_the_score_of_all():
+    row = {"uds": {"returns": {"10 %": [0.0, 0.0], "30 %": [0.0, 0.0]}, "cost": {}, "seconds": 0.0, "labels": 1}}
+    best, more = result_of("best"), result_of("best")
+    more["results"]["CartPole"] = {**row, "adapted": row["uds"]}
+    found = groups_of(strata(more))
+    assert found["all"].value == groups_of(strata(best))["all"].value == pytest.approx(0)
+    assert found["control"].value > 0.5
 
 
 def test_gaps_of_a_world_share_their_denominator():
