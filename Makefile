@@ -4,11 +4,11 @@ BIN := .venv/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test stress lint format docs coverage bench mutants clean
+.PHONY: help demo test stress lint format docs coverage bench mutants release-check clean
 
 help: ## list the targets
 	@echo "Targets (each installs what it needs into .venv at its first use):"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-16s %s\n", $$1, $$2 }'
 
 demo: .venv/.demo ## compare strategies in a small world: a table, two figures, and what they show
 	$(BIN)/python -m experiments.demo
@@ -40,6 +40,12 @@ bench: .venv/.bench ## measure the speed of every part
 mutants: .venv/.mutants ## mutation testing of the comparison layer; resumes where it stopped
 	$(BIN)/python -m mutmut run
 	$(BIN)/python -m tests.mutation_score
+
+release-check: .venv/.release ## build the source distribution and the wheel, and check what would be published
+	rm -rf build dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m tests.release_check dist
 
 clean: ## remove the environment, caches and everything that was written
 	rm -rf .venv build dist out mutants *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

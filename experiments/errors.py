@@ -29,3 +29,23 @@ class LabelsFileError(SelectEnvError, ValueError):
 
 class SiteError(SelectEnvError, ValueError):
     """The documentation site cannot be built: a page is not listed, or a link leads nowhere."""
+
+
+class BenchmarkError(SelectEnvError):
+    """Something that `selectenv benchmark` cannot score: results of another suite, or a strategy that fails."""
+
+
+class StrategyFailedError(BenchmarkError, RuntimeError):
+    """A strategy that raised an exception, or whose process ended, in the middle of an episode."""
+
+
+class UndeclaredEvaluatorError(BenchmarkError, PermissionError):
+    """A strategy that asked the evaluator, although its taxonomy says that it does not do so at this moment."""
+
+
+class ChannelError(BenchmarkError, ValueError):
+    """A strategy that sent something else than a message to the benchmark."""
+
+
+class ChannelClosedError(BenchmarkError, ConnectionError):
+    """The process at the other end of a channel has ended."""

@@ -5,12 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import selectenv
+from tests.extra_smoke import CHECKS
+from tests.release_check import LARGEST_WHEEL, NEEDED, changelog_problems, problems
 from tests.stress import repetitions
 
 ROOT = Path(__file__).parent.parent
@@ -25,6 +28,8 @@ DATA = (
     "experiments/analysis/templates/report.html.j2",
     "experiments/labelling/templates/question.html.j2",
     "experiments/labelling/static/page.js",
+    "experiments/benchmarks/suite/references_v1.json",
+    "experiments/benchmarks/suite/leaderboard/guided.json",
 )
 
 
@@ -84,6 +89,30 @@ def test_the_wheel_runs_outside_the_repository(wheel, tmp_path):
     assert "train-expert Breakout" in run(sys.executable, "-m", "selectenv", "experts", folder=tmp_path, env=env)
 
 
+def test_a_release_is_checked(wheel, tmp_path):
+    assert "0 source distributions" in problems(wheel.parent)[0]
+    source = tmp_path / f"selectenv-{selectenv.__version__}.tar.gz"
+    with tarfile.open(source, "w:gz") as archive:
+        for name in NEEDED[1:]:
+            archive.add(ROOT / name, f"{source.name.removesuffix('.tar.gz')}/{name}")
+    shutil.copy(wheel, tmp_path)
+    assert problems(tmp_path) == [f"{source.name} lacks {NEEDED[0]}"]
+    assert wheel.stat().st_size < LARGEST_WHEEL
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# Changelog\n\n## 0.0.1\n", "begin with the section 'Unreleased'"),
+        ("## Unreleased\n\n## 0.0.1\n\n## 0.0.2\n", "must descend"),
+        ("## Unreleased\n\n## 99.0.0\n", "newer than that of the package"),
+    ],
+)
+def test_a_changelog_is_checked(text, message):
+    (found,) = changelog_problems(text)
+    assert message in found
+
+
 def test_versions_agree(wheel):
     assert wheel.name.startswith(f"selectenv-{selectenv.__version__}-")
     assert f"\nversion: {selectenv.__version__}\n" in (ROOT / "CITATION.cff").read_text()
@@ -112,3 +141,21 @@ def test_a_clean_environment(tmp_path):
     run(programs / "python", "-m", "pip", "install", "--quiet", ".[plot]", folder=tmp_path / "copy")
     run(programs / "selectenv", "demo", "--quick", folder=outside)
     assert sorted(path.name for path in (outside / "out").iterdir()) == ["performance.png", "selections.png"]
+
+
+@pytest.mark.skipif(repetitions(0, 1) == 0, reason="installs every dependency: make stress")
+@pytest.mark.parametrize("extra", CHECKS)
+def test_an_extra_in_a_clean_environment(extra, tmp_path):
+    run(sys.executable, "-m", "venv", tmp_path / "venv", folder=tmp_path)
+    python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    shutil.copytree(ROOT, tmp_path / "copy", ignore=shutil.ignore_patterns(".*", "__pycache__", "out", "*.egg-info"))
+    run(python, "-m", "pip", "install", "--quiet", f".[{extra}]", folder=tmp_path / "copy")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    assert f"{extra} works" in run(python, "-P", ROOT / "tests/extra_smoke.py", extra, folder=outside)
+
+
+def test_extras_that_users_install_are_tried_in_continuous_integration():
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    listed = re.search(r"extra: \[(.*)\]", workflow)[1].split(", ")
+    assert listed == list(CHECKS)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+__all__ = ["VecSelection"]
+
 
 def __getattr__(name: str) -> Any:
     """Import `VecSelection` at its first use: it needs Stable-Baselines3, which is optional."""

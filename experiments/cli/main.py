@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import selectenv
 from experiments import demo
 from experiments.benchmarks import bench
-from experiments.cli import label_commands, study_commands, training_commands, world_commands
+from experiments.cli import benchmark_command, label_commands, study_commands, training_commands, world_commands
 from experiments.cli.commands import RunCommand, epilog
 from experiments.errors import TerminatedError
 from selectenv.checks import check_name
@@ -115,6 +115,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
     world_commands.add_to(add)
     training_commands.add_to(add)
     label_commands.add_to(add)
+    benchmark_command.add_to(add)
     bench.add_to(add)
     return top, commands.choices
 

@@ -7,7 +7,7 @@ import re
 import struct
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -92,29 +92,39 @@ def load(path: str | os.PathLike[str]) -> OfflineDataset:
             f"{os.fspath(path)!r} has format version {version}; this release reads {', '.join(map(str, VERSIONS))}"
         )
     try:
-        observations: StateObservations | None = None
-        if "images" in arrays:
-            observations = take_images(arrays)
-        elif STORED_VALUES in arrays:
-            observations = take_vectors(arrays)
-        groups = {name: arrays.pop(name) for name in STORED if name in arrays}
-        dataset = OfflineDataset(
-            n_actions=int(header["n_actions"]),
-            hidden_reward=arrays.pop("hidden_reward", None),
-            spec=header["spec"],
-            observations=observations,
-            state_columns=take_stored_columns(arrays),
-            endings=take_endings(arrays),
-            **arrays,
-        )
-        if groups:
-            dataset = regroup(dataset, groups)
+        dataset = assembled(arrays, int(header["n_actions"]), header["spec"])
         intact = _digest(dataset) == digest
     except Exception as error:  # a corrupt header raises unrelated exception types
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: {error}") from None
     if not intact:
         raise DatasetFileError(f"{os.fspath(path)!r} is damaged: its content does not match its hash")
     return dataset
+
+
+def assembled(arrays: dict[str, Any], n_actions: int, spec: Mapping[str, Any]) -> OfflineDataset:
+    """Return the dataset that has these `OfflineDataset.arrays`, from which they are removed.
+
+    Args:
+        arrays: the columns by name, with or without rewards.
+        n_actions: number of actions.
+        spec: how the data were made; "groups" must be there if the states are groups.
+    """
+    observations: StateObservations | None = None
+    if "images" in arrays:
+        observations = take_images(arrays)
+    elif STORED_VALUES in arrays:
+        observations = take_vectors(arrays)
+    groups = {name: arrays.pop(name) for name in STORED if name in arrays}
+    dataset = OfflineDataset(
+        n_actions=n_actions,
+        hidden_reward=arrays.pop("hidden_reward", None),
+        spec=spec,
+        observations=observations,
+        state_columns=take_stored_columns(arrays),
+        endings=take_endings(arrays),
+        **arrays,
+    )
+    return regroup(dataset, groups) if groups else dataset
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""`selectenv benchmark`: a fixed suite of selection problems that scores any strategy."""
