@@ -159,7 +159,7 @@ def test_nobody_else_can_ask_while_a_query_is_handed_out(tmp_path, monkeypatch):
         session.ask(2)
         session.release("shop")
         session.release("home")
-        available, asked = session._available, []
+        available, asked = session._queue.available, []
         thread = threading.Thread(target=lambda: asked.append(other.ask().id))
 
         def available_while_the_other_asks(*arguments):
@@ -168,7 +168,7 @@ def test_nobody_else_can_ask_while_a_query_is_handed_out(tmp_path, monkeypatch):
             thread.join(0.3)  # it waits until this transaction ends
             return found
 
-        monkeypatch.setattr(session, "_available", available_while_the_other_asks)
+        monkeypatch.setattr(session._queue, "available", available_while_the_other_asks)
         assert session.ask().id == "shop"
         thread.join()
         assert asked == ["home"]
