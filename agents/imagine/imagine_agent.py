@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,12 +37,12 @@ ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
 CANDIDATES = 64
 """States that plans consider, unless the budget is larger."""
-FEW_PARTICLES = 20
-"""Particles that plans average over in large worlds."""
+PLANNED_PARTICLES, FEW_PARTICLES = 32, 20
+"""Most particles that plans average over, and most in large worlds."""
 UNLIKELY = 1e-3
 """Particles that are less probable are left out of plans."""
-CURIOSITY = 0.02
-"""Weight of how little is known about the rewards of a state, beside what its loss would cost."""
+CURIOSITY, TIES = 0.3, 1e-3
+"""Weight of how little is known about the rewards of a state in the order of a plan, and among states outside of it."""
 
 
 @register("auto", portfolio=True)
@@ -91,6 +92,10 @@ class Imagine(RankingAgent):
         check_real("margin", self.margin, "(-inf, inf)")
         check_int("seed", self.seed, 0)
         self._view: SelectionView | None = None
+        self._first: Particles | None = None
+        """The particles before any label; another episode with the same data begins with them."""
+        self._known: tuple[Any, ...] = ()
+        """What they depend on."""
         self._instead: LearnedSelector | None = None
         self._advisers: list[Agent] = []
 
@@ -112,6 +117,9 @@ class Imagine(RankingAgent):
             self._instead = LearnedSelector()
             self._instead.begin(view)
             return
+        known = view.dataset, view.gamma, self.particles, self.observations, self.bonus, self.families, self.seed
+        if self._first is None or self._known[1:] != known[1:] or self._known[0] is not known[0]:
+            self._first, self._known = None, known
         self._world = ImaginedModel(view)
         self._behaviour = Behaviour(self._world, self.observations, self.bonus if self.observations else 0.0)
         self._advisers = [make(name) for name in ADVISERS] if self.portfolio else []
@@ -144,9 +152,10 @@ class Imagine(RankingAgent):
 
     def _restart(self) -> None:
         """Forget all labels."""
-        rng = generator(self.seed, "imagine")
-        families = CHOICES[self.families]
-        self._particles = Particles(self._world, self._behaviour, families, self.particles, FIRST_MOVES, rng)
+        if self._first is None:
+            rng, families = generator(self.seed, "imagine"), CHOICES[self.families]
+            self._first = Particles(self._world, self._behaviour, families, self.particles, FIRST_MOVES, rng)
+        self._particles = self._first.copy()
         self._seen: list[tuple[int, bool]] = []
         self._plan = np.empty(0, np.int64)
 
@@ -187,8 +196,8 @@ class Imagine(RankingAgent):
         self._planner = planner = SetPlanner(
             lambda masks: self._world.worth(rewards, masks), weights, labelled, free, candidates, importance
         )
-        doubt = CURIOSITY * self._doubt(rewards)
-        self._scores = np.where(free, doubt, 0.0)
+        doubt = self._doubt(rewards, weights)
+        self._scores = np.where(free, TIES * doubt, 0.0)
         if left < 1:
             return
         if left == 1 or not self.planning:
@@ -205,14 +214,15 @@ class Imagine(RankingAgent):
         else:
             plan = planner.improve(planner.extend(plan, left), EVALUATIONS, rng)
         self._plan = plan
-        self._scores[plan] += 1.0 + planner.losses(plan)
+        self._scores[plan] += 1.0 + planner.losses(plan) + CURIOSITY * doubt[plan]
 
     def _planned_particles(self, spent: int) -> tuple[FloatArray, FloatArray]:
         """Return the rewards [particles, pairs] and probabilities [particles] that plans average over."""
         rewards, weights = self._particles.rewards, self._particles.weights
-        if self._world.is_large:
+        most = FEW_PARTICLES if self._world.is_large else PLANNED_PARTICLES
+        if len(weights) > most:
             rng = generator(self.seed, "imagine", "particles", spent)
-            places = (rng.random() + np.arange(FEW_PARTICLES)) / FEW_PARTICLES
+            places = (rng.random() + np.arange(most)) / most
             kept = np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
             chosen, counts = np.unique(kept, return_counts=True)
             return rewards[chosen], counts / counts.sum()
@@ -229,9 +239,10 @@ class Imagine(RankingAgent):
         mean = np.where(count > 0, total / np.maximum(count, 1), rewards[known].mean())
         return np.asarray(mean[world.action[world.state == state]])
 
-    def _doubt(self, rewards: FloatArray) -> FloatArray:
-        """Return how little is known about the rewards of each state [n], as a share of the largest doubt."""
-        spread = np.abs(rewards - np.median(rewards, axis=0)).mean(axis=0)
+    def _doubt(self, rewards: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return how much particles disagree about the rewards of each state [n], as a share of the largest doubt."""
+        relative = rewards / np.maximum(np.abs(rewards).max(axis=1, keepdims=True), 1e-12)
+        spread = weights @ np.abs(relative - weights @ relative)
         doubt = np.zeros(self._world.data.n_states)
         np.maximum.at(doubt, self._world.state, spread)
         return np.asarray(doubt / max(float(doubt.max()), 1e-12))
