@@ -37,7 +37,7 @@ class Behaviour:
         Args:
             world: the empirical model.
             observations: number of observations that a state counts for at most.
-            bonus: weight of what the actions that the data favour earn more than random ones, relative to what both earn.
+            bonus: weight of what favoured actions earn more than random ones, relative to what both earn.
         """
         self.world, self.bonus = world, bonus
         data = world.data

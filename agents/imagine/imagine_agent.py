@@ -12,32 +12,34 @@ from agents.errors import NotTrainedError
 from agents.imagine.behaviour_likelihood import Behaviour
 from agents.imagine.imagined_model import ImaginedModel
 from agents.imagine.particles import Particles
-from agents.imagine.reward_prior import FAMILIES
+from agents.imagine.reward_prior import FAMILIES, is_sparse
 from agents.imagine.set_planner import SetPlanner
 from agents.learned.selector import LearnedSelector
 from agents.registry import make, register
 from selectenv.checks import check_flag, check_instance, check_int, check_name, check_real
-from selectenv.errors import LargeWorldWarning
+from selectenv.errors import LargeWorldWarning, OptionError
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
 
 MOST_STATES = 2_000
 """Larger worlds are labelled by `learned`."""
-FIRST_MOVES, MOVES = 25, 8
-"""Proposals per particle at each temperature at the start, and after each label."""
-FIRST_EVALUATIONS, EVALUATIONS = 200, 60
-"""Label sets tried to improve the first plan, and every later one."""
+FIRST_MOVES, MOVES = 12, 8
+"""Proposals per particle at each temperature at the start, and after each label; in large worlds a third and a half."""
+FIRST_EVALUATIONS, EVALUATIONS, FEW_EVALUATIONS = 200, 60, 30
+"""Label sets tried to improve the first plan, every later one, and every plan in large worlds."""
 CHOICES = {
     "all": FAMILIES,
     "sparse": tuple(family for family in FAMILIES if not family.dense),
     "dense": tuple(family for family in FAMILIES if family.dense),
 }
+LIKELY, SURE = 0.1, 100.0
+"""Before rewards differ, the state that pays most with this probability is labelled first; and how much that scores."""
 ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
 CANDIDATES = 64
-"""States that plans consider, unless the budget is larger."""
-PLANNED_PARTICLES, FEW_PARTICLES = 32, 20
+"""States that plans consider, unless the budget is larger; half as many in large worlds."""
+PLANNED_PARTICLES, FEW_PARTICLES = 32, 16
 """Most particles that plans average over, and most in large worlds."""
 UNLIKELY = 1e-3
 """Particles that are less probable are left out of plans."""
@@ -57,7 +59,7 @@ class Imagine(RankingAgent):
 
     particles: int = 64
     """Number of reward functions."""
-    observations: float = 4.0
+    observations: float = 12.0
     """Number of observations of the behaviour that a state counts for at most; 0 ignores the behaviour."""
     bonus: float = 4.0
     """Weight of what the data's policy earns more than a random one."""
@@ -102,10 +104,19 @@ class Imagine(RankingAgent):
     def begin(self, view: SelectionView) -> None:
         """Imagine reward functions that explain the behaviour.
 
+        Raises:
+            OptionError: the learner knows something that no label reveals, which cannot be imagined.
+
         Warns:
             LargeWorldWarning: the world has too many states, and `learned` labels it instead.
         """
-        self._view = check_instance("view", view, SelectionView)
+        check_instance("view", view, SelectionView)
+        if view.oracle:
+            raise OptionError(
+                f"{self.name} cannot imagine a learner that knows {view.oracle}: use impute='min' or a number, or an "
+                "agent that does not imagine, such as 'learned'"
+            )
+        self._view = view
         self._instead = None
         if view.dataset.n_states > MOST_STATES:
             warnings.warn(
@@ -142,7 +153,7 @@ class Imagine(RankingAgent):
 
     def _advice(self, obs: Observation, info: Info) -> FloatArray | None:
         """Return the scores [n] of the adviser whose completion is worth most; None if the plan is worth more."""
-        if not self._left or not self._advisers:
+        if not self._left or not self._advisers or self._scores.max() >= SURE:
             return None
         plan = top_k(only_open(self._scores, info), self._left)
         advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
@@ -154,7 +165,8 @@ class Imagine(RankingAgent):
         """Forget all labels."""
         if self._first is None:
             rng, families = generator(self.seed, "imagine"), CHOICES[self.families]
-            self._first = Particles(self._world, self._behaviour, families, self.particles, FIRST_MOVES, rng)
+            moves = FIRST_MOVES // 3 if self._world.is_large else FIRST_MOVES
+            self._first = Particles(self._world, self._behaviour, families, self.particles, moves, rng)
         self._particles = self._first.copy()
         self._seen: list[tuple[int, bool]] = []
         self._plan = np.empty(0, np.int64)
@@ -190,8 +202,9 @@ class Imagine(RankingAgent):
         labelled = self._world.data.labelable & ~free
         importance = self._behaviour.importance(rewards, weights)
         candidates = np.flatnonzero(free)
-        if len(candidates) > max(CANDIDATES, left):
-            likely = np.argsort(-importance[candidates], kind="stable")[: max(CANDIDATES, left + CANDIDATES // 4)]
+        most = CANDIDATES // 2 if self._world.is_large else CANDIDATES
+        if len(candidates) > max(most, left):
+            likely = np.argsort(-importance[candidates], kind="stable")[: max(most, left + most // 4)]
             candidates = np.sort(candidates[likely])
         self._planner = planner = SetPlanner(
             lambda masks: self._world.worth(rewards, masks), weights, labelled, free, candidates, importance
@@ -209,12 +222,17 @@ class Imagine(RankingAgent):
             plans = [planner.forward(left)]
             if not self._world.is_large:
                 plans.append(planner.backward(left))
-            evaluations = EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
+            evaluations = FEW_EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
             plan = planner.improve(plans[int(planner.utilities(plans).argmax())], evaluations, rng)
         else:
-            plan = planner.improve(planner.extend(plan, left), EVALUATIONS, rng)
+            evaluations = FEW_EVALUATIONS if self._world.is_large else EVALUATIONS
+            plan = planner.improve(planner.extend(plan, left), evaluations, rng)
         self._plan = plan
         self._scores[plan] += 1.0 + planner.losses(plan) + CURIOSITY * doubt[plan]
+        if not self._particles.differs:
+            chance = np.where(free, self._chance_of_best(), 0.0)
+            if chance.max() > LIKELY:
+                self._scores[int(chance.argmax())] += SURE
 
     def _planned_particles(self, spent: int) -> tuple[FloatArray, FloatArray]:
         """Return the rewards [particles, pairs] and probabilities [particles] that plans average over."""
@@ -238,6 +256,14 @@ class Imagine(RankingAgent):
         count = np.bincount(data.action[known], minlength=data.n_actions)
         mean = np.where(count > 0, total / np.maximum(count, 1), rewards[known].mean())
         return np.asarray(mean[world.action[world.state == state]])
+
+    def _chance_of_best(self) -> FloatArray:
+        """Return the probability [n] that rewards are sparse and a state pays the largest one, which is positive."""
+        rewards, particles = self._particles.rewards, self._particles
+        goal = is_sparse(particles.families, particles.family) & (rewards.max(axis=1) > 0)
+        found = np.zeros(self._world.data.n_states)
+        np.add.at(found, self._world.state[rewards.argmax(axis=1)], np.where(goal, particles.weights, 0.0))
+        return found
 
     def _doubt(self, rewards: FloatArray, weights: FloatArray) -> FloatArray:
         """Return how much particles disagree about the rewards of each state [n], as a share of the largest doubt."""

@@ -41,8 +41,8 @@ TRUST = 0.5
 """Weight of the behaviour in the comparison of families."""
 SELECTED = 3.0
 """How much better the behaviour of a sparse family fits because its particles were selected for that."""
-ROUNDS = 6
-"""Rounds in which dense families are made to imitate the behaviour."""
+ROUNDS, FEW_ROUNDS = 25, 6
+"""Rounds in which dense families are made to imitate the behaviour, and in large worlds."""
 DENSE_VARIANCES = {"step": 1e-4, "action": 1e-6, "enter": 1.0, "end": 1.0, "pair": 1e-3}
 
 
@@ -90,6 +90,12 @@ class Particles:
         self.family_weight: FloatArray = prior + TRUST * self._evidence()
         """[families] log weight of each family."""
         self._resample(np.zeros(len(self.fit)), self._counts(self._shares, count), rng)
+
+    @property
+    def differs(self) -> bool:
+        """Whether two of the known rewards differ."""
+        known = self.observed[self.known]
+        return bool(len(known)) and float(np.ptp(known)) > TOLERANCE * max(self.scale, 1e-9)
 
     def copy(self) -> "Particles":
         """Return particles that learn independently of these."""
@@ -148,7 +154,7 @@ class Particles:
         target = first[states] + np.minimum(wanted[:, states], count[states] - 1)
         by_pair = np.array([self.families[self.family[particle]].dense == "pair" for particle in dense])
         pair, enter = features.block["pair"].start, features.block["enter"].start
-        for _ in range(ROUNDS):
+        for _ in range(FEW_ROUNDS if world.is_large else ROUNDS):
             q = world.optimal(self.theta[dense] @ features.matrix)
             best = first[states] + q[:, place].argmax(axis=2)
             changed = (best != target) & (rng.random(best.shape) < 0.5)

@@ -132,13 +132,17 @@ def run_zero_call(cell: Cell) -> list[Record]:
     task = task.with_calls()
     labelable = task.dataset.labelable
     none, full = task.score(np.zeros(task.n_states, bool)), task.score(labelable)
-    found = []
+    found: list[Record] = []
+    agent: agents.Agent | None = None
     for budget in budgets:
-        cost, ids = 0, []
+        ids: list[Any] = []
+        cost = 0
         if cell.strategy == "uniform":
             earned = _mean_of_random_sets(task, budget, cell.seed)
         else:
-            env, agent = RewardSelectionEnv(task, budget), _agent(cell.strategy, int(labelable.sum()), budget)
+            env = RewardSelectionEnv(task, budget)
+            if agent is None or agent.taxonomy.training != "none":  # others keep what they know about the data
+                agent = _agent(cell.strategy, int(labelable.sum()), budget)
             agent.train(env, cell.seed)
             episode = agents.play(env, agent, cell.seed)
             assert episode.performance is not None

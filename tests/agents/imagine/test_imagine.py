@@ -116,6 +116,24 @@ def test_data_without_rewards_are_labelled():
         assert len(agents.play(env, agents.make("imagine", **SMALL)).labels) == 3
 
 
+def test_an_oracle_is_refused():
+    with pytest.raises(OptionError, match=r"cannot imagine a learner that knows .*impute='min'"):
+        play(problem(impute="dataset-min"), 3)
+
+
+def test_one_group_per_state_changes_nothing_and_larger_groups_are_labelled_as_one():
+    plain = problem("CliffWalk", learner="adapted")
+    options = {"dataset": plain.dataset, "learner": "adapted"}
+    alone = selectenv.make_problem("CliffWalk", groups=plain.states, **options)
+    assert alone.dataset.groups is not None
+    assert play(alone, 3) == play(plain, 3)
+    for groups in (np.arange(plain.n_states) // 4, "episode"):
+        grouped = selectenv.make_problem("CliffWalk", groups=groups, **options)
+        labels = play(grouped, 3)
+        assert len(set(labels)) == 3
+        assert max(labels) < grouped.n_states
+
+
 def test_large_worlds_are_left_to_learned(monkeypatch):
     monkeypatch.setattr(imagine_agent, "MOST_STATES", 30)
     task = problem()
