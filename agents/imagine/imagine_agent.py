@@ -37,6 +37,8 @@ LIKELY, SURE = 0.1, 100.0
 """Before rewards differ, the state that pays most with this probability is labelled first; and how much that scores."""
 ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
+INFORMED = 0.25
+"""Share of a portfolio's margin that remains once revealed rewards differ, because plans are more reliable then."""
 CANDIDATES = 64
 """States that plans consider, unless the budget is larger; half as many in large worlds."""
 PLANNED_PARTICLES, FEW_PARTICLES = 32, 16
@@ -159,7 +161,8 @@ class Imagine(RankingAgent):
         advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
         utilities = self._planner.utilities([plan, *(top_k(scores, self._left) for scores in advice)])
         best = int(utilities[1:].argmax())
-        return None if utilities[0] > utilities[1 + best] + self.margin else advice[best]
+        margin = self.margin * (INFORMED if self._particles.differs else 1.0)
+        return None if utilities[0] > utilities[1 + best] + margin else advice[best]
 
     def _restart(self) -> None:
         """Forget all labels."""

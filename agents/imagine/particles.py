@@ -37,7 +37,7 @@ VARIANCES = {"step": 1.0, "action": 1e-4, "enter": 1e-2, "end": 1.0, "pair": 1e-
 """How readily each kind of coefficient of a sparse family explains a revealed reward."""
 FEWEST = 4
 """Particles that every family keeps, however implausible it is: labels may change that."""
-TRUST = 0.5
+TRUST = 0.2
 """Weight of the behaviour in the comparison of families."""
 SELECTED = 3.0
 """How much better the behaviour of a sparse family fits because its particles were selected for that."""
