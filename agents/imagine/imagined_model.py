@@ -101,8 +101,8 @@ class ImaginedModel:
     @cached_property
     def _rows(self) -> tuple[IntArray, IntArray]:
         """Where the pairs of each visited state begin, and the number of the visited state of each pair."""
-        first = self.model.first_choice[:-1][self.data.labelable]
-        return first, np.cumsum(self.data.labelable)[self.state] - 1
+        first = self.model.first_choice[:-1][self.data.labelable].astype(np.int64)
+        return first, np.asarray(np.cumsum(self.data.labelable)[self.state] - 1, np.int64)
 
     def _visits(self, policy: FloatArray) -> FloatArray:
         """Return the expected discounted visits [pairs] of a policy [pairs] from the data's start states."""

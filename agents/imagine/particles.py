@@ -164,9 +164,9 @@ class Particles:
             _exchange(self.theta, dense[row], pair + target[row, column], pair + other)
             one, two = successor[target], successor[best]
             changed &= ~by_pair[:, None] & (one >= 0) & (two >= 0) & (one != two)
-            for column in np.flatnonzero(changed.any(axis=0)).tolist():
-                row = np.flatnonzero(changed[:, column])
-                who, at, to = dense[row], enter + one[row, column], enter + two[row, column]
+            for i in np.flatnonzero(changed.any(axis=0)).tolist():
+                row = np.flatnonzero(changed[:, i])
+                who, at, to = dense[row], enter + one[row, i], enter + two[row, i]
                 wrong = self.theta[who, at] < self.theta[who, to]
                 _exchange(self.theta, who[wrong], at[wrong], to[wrong])
 
