@@ -26,7 +26,7 @@ MOST_STATES = 2_000
 """Larger worlds are labelled by `learned`."""
 FIRST_MOVES, MOVES = 12, 8
 """Proposals per particle at each temperature at the start, and after each label; in large worlds a third and a half."""
-FIRST_EVALUATIONS, EVALUATIONS, FEW_EVALUATIONS = 200, 60, 30
+FIRST_EVALUATIONS, EVALUATIONS, FEW_EVALUATIONS = 200, 60, 20
 """Label sets tried to improve the first plan, every later one, and every plan in large worlds."""
 CHOICES = {
     "all": FAMILIES,
@@ -39,8 +39,8 @@ ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
 INFORMED = 0.25
 """Share of a portfolio's margin that remains once revealed rewards differ, because plans are more reliable then."""
-CANDIDATES = 64
-"""States that plans consider, unless the budget is larger; half as many in large worlds."""
+CANDIDATES, FEW_CANDIDATES = 64, 4
+"""States that plans consider, unless the budget is larger (half as many in large worlds), and in each step there."""
 PLANNED_PARTICLES, FEW_PARTICLES = 32, 16
 """Most particles that plans average over, and most in large worlds."""
 UNLIKELY = 1e-3
@@ -222,9 +222,10 @@ class Imagine(RankingAgent):
         plan = self._plan[free[self._plan]][:left]
         rng = generator(self.seed, "imagine", "plan", spent)
         if len(plan) == 0:
-            plans = [planner.forward(left)]
-            if not self._world.is_large:
-                plans.append(planner.backward(left))
+            if self._world.is_large:
+                plans = [planner.forward(left, FEW_CANDIDATES)]
+            else:
+                plans = [planner.forward(left), planner.backward(left)]
             evaluations = FEW_EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
             plan = planner.improve(plans[int(planner.utilities(plans).argmax())], evaluations, rng)
         else:
