@@ -44,7 +44,7 @@ class LabellingSession:
     def __init__(
         self,
         dataset: OfflineDataset,
-        strategy: Any = "terminal-guided",
+        strategy: Any = "auto",
         budget: Any = 0.3,
         path: str | os.PathLike[str] | None = None,
         seed: int = 0,

@@ -2,7 +2,10 @@
 
 The data are taken to mix near-optimal actions (a share kappa that nobody states) with random ones:
 
-    P(a | s) = kappa softmax_a(Q(s, a) / tau_s) + (1 - kappa) / |A|,    tau_s a small share of the range of Q(s, .).
+    P(a | s) = kappa softmax_a(Q(s, a) / tau_s) + (1 - kappa) / |A|,
+
+where tau_s is a small share of what wrong actions cost: the harmonic mean of best minus other values, which a single
+disastrous action does not change much.
 
 kappa is estimated for every reward function by matching moments. The log likelihood is counted relative to random
 actions, as if every state had been visited at most a few times: the model of the behaviour is never quite right.
@@ -15,8 +18,8 @@ import numpy as np
 from agents.imagine.imagined_model import ImaginedModel
 from selectenv.typing import FloatArray, IntArray
 
-SOFTNESS, FLOOR = 0.05, 0.002
-"""tau_s: share of the range of the state's action values, and of the range of all of them."""
+SOFTNESS, FLOOR = 0.05, 0.01
+"""tau_s: share of what a wrong action usually costs in the state, and of the mean of that over all states."""
 SHARES = (0.0, 0.95)
 """Smallest and largest kappa."""
 LAPSES = 0.2
@@ -34,7 +37,7 @@ class Behaviour:
         Args:
             world: the empirical model.
             observations: number of observations that a state counts for at most.
-            bonus: weight of what the data's policy earns more than a random one, relative to what both earn.
+            bonus: weight of what favoured actions earn more than random ones, relative to what both earn.
         """
         self.world, self.bonus = world, bonus
         data = world.data
@@ -43,17 +46,19 @@ class Behaviour:
         """Where the pairs of each visited state begin."""
         self._row = np.cumsum(data.labelable)[world.state] - 1
         self._weight = (observations * visits / np.maximum(visits + observations, 1e-300))[self._row] * world.frequency
-        self._random, self._difference = world.random_visits, world.data_visits - world.random_visits
+        self._random, self._difference = world.random_visits, world.favoured_visits - world.random_visits
 
     def log_likelihood(self, rewards: FloatArray) -> FloatArray:
         """Return the log likelihood [particles] of the behaviour under rewards [particles, pairs]."""
         q = self.world.optimal(rewards).T
         first, row, actions = self._first, self._row, self.world.data.n_actions
-        best = np.maximum.reduceat(q, first)
-        spread = best - np.minimum.reduceat(q, first)
-        span = spread.max(axis=0)
-        tau = SOFTNESS * spread + FLOOR * span + 1e-300
-        soft = np.exp((q - best[row]) / tau[row])
+        worse = np.maximum.reduceat(q, first)[row] - q
+        span = worse.max(axis=0)
+        wrong = worse > 1e-9 * span
+        inverse = np.add.reduceat(np.divide(1.0, worse, out=np.zeros_like(worse), where=wrong), first)
+        usual_cost = np.add.reduceat(wrong.astype(np.float64), first) / np.maximum(inverse, 1e-300)
+        tau = SOFTNESS * usual_cost + FLOOR * usual_cost.mean(axis=0) + 1e-300
+        soft = np.exp(-worse / tau[row])
         soft /= np.add.reduceat(soft, first)[row]
         weight = self._weight[:, None]
         total = max(float(weight.sum()), 1e-300)  # 0 if behaviour is ignored
@@ -116,7 +121,7 @@ class Behaviour:
         chance = self._explained[1]
         wanted = np.zeros((count, self.world.data.n_states), np.int64)
         keys = np.log(chance + 1e-300) + rng.gumbel(size=(count, len(chance)))
-        states = self.world.state[self._first]
-        for s, low, high in zip(states, self._first, np.append(self._first[1:], len(chance)), strict=True):
-            wanted[:, s] = keys[:, low:high].argmax(axis=1)
+        top = keys == np.maximum.reduceat(keys, self._first, axis=1)[:, self._row]
+        row, pair = np.nonzero(top)
+        wanted[row, self.world.state[pair]] = pair - self._first[self._row[pair]]
         return wanted

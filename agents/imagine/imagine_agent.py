@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,37 +12,41 @@ from agents.errors import NotTrainedError
 from agents.imagine.behaviour_likelihood import Behaviour
 from agents.imagine.imagined_model import ImaginedModel
 from agents.imagine.particles import Particles
-from agents.imagine.reward_prior import FAMILIES
+from agents.imagine.reward_prior import FAMILIES, is_sparse
 from agents.imagine.set_planner import SetPlanner
 from agents.learned.selector import LearnedSelector
 from agents.registry import make, register
 from selectenv.checks import check_flag, check_instance, check_int, check_name, check_real
-from selectenv.errors import LargeWorldWarning
+from selectenv.errors import LargeWorldWarning, OptionError
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
 from selectenv.view import SelectionView
 
 MOST_STATES = 2_000
 """Larger worlds are labelled by `learned`."""
-FIRST_MOVES, MOVES = 25, 8
-"""Proposals per particle at each temperature at the start, and after each label."""
-FIRST_EVALUATIONS, EVALUATIONS = 200, 60
-"""Label sets tried to improve the first plan, and every later one."""
+FIRST_MOVES, MOVES = 12, 8
+"""Proposals per particle at each temperature at the start, and after each label; in large worlds a third and a half."""
+FIRST_EVALUATIONS, EVALUATIONS, FEW_EVALUATIONS = 200, 60, 20
+"""Label sets tried to improve the first plan, every later one, and every plan in large worlds."""
 CHOICES = {
     "all": FAMILIES,
     "sparse": tuple(family for family in FAMILIES if not family.dense),
     "dense": tuple(family for family in FAMILIES if family.dense),
 }
+LIKELY, SURE = 0.1, 100.0
+"""Before rewards differ, the state that pays most with this probability is labelled first; and how much that scores."""
 ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
-CANDIDATES = 64
-"""States that plans consider, unless the budget is larger."""
-FEW_PARTICLES = 20
-"""Particles that plans average over in large worlds."""
+INFORMED = 0.25
+"""Share of a portfolio's margin that remains once revealed rewards differ, because plans are more reliable then."""
+CANDIDATES, FEW_CANDIDATES = 64, 4
+"""States that plans consider, unless the budget is larger (half as many in large worlds), and in each step there."""
+PLANNED_PARTICLES, FEW_PARTICLES = 32, 16
+"""Most particles that plans average over, and most in large worlds."""
 UNLIKELY = 1e-3
 """Particles that are less probable are left out of plans."""
-CURIOSITY = 0.02
-"""Weight of how little is known about the rewards of a state, beside what its loss would cost."""
+CURIOSITY, TIES = 0.3, 1e-3
+"""Weight of how little is known about the rewards of a state in the order of a plan, and among states outside of it."""
 
 
 @register("auto", portfolio=True)
@@ -56,7 +61,7 @@ class Imagine(RankingAgent):
 
     particles: int = 64
     """Number of reward functions."""
-    observations: float = 4.0
+    observations: float = 12.0
     """Number of observations of the behaviour that a state counts for at most; 0 ignores the behaviour."""
     bonus: float = 4.0
     """Weight of what the data's policy earns more than a random one."""
@@ -91,16 +96,29 @@ class Imagine(RankingAgent):
         check_real("margin", self.margin, "(-inf, inf)")
         check_int("seed", self.seed, 0)
         self._view: SelectionView | None = None
+        self._first: Particles | None = None
+        """The particles before any label; another episode with the same data begins with them."""
+        self._known: tuple[Any, ...] = ()
+        """What they depend on."""
         self._instead: LearnedSelector | None = None
         self._advisers: list[Agent] = []
 
     def begin(self, view: SelectionView) -> None:
         """Imagine reward functions that explain the behaviour.
 
+        Raises:
+            OptionError: the learner knows something that no label reveals, which cannot be imagined.
+
         Warns:
             LargeWorldWarning: the world has too many states, and `learned` labels it instead.
         """
-        self._view = check_instance("view", view, SelectionView)
+        check_instance("view", view, SelectionView)
+        if view.oracle:
+            raise OptionError(
+                f"{self.name} cannot imagine a learner that knows {view.oracle}: use impute='min' or a number, or an "
+                "agent that does not imagine, such as 'learned'"
+            )
+        self._view = view
         self._instead = None
         if view.dataset.n_states > MOST_STATES:
             warnings.warn(
@@ -112,6 +130,9 @@ class Imagine(RankingAgent):
             self._instead = LearnedSelector()
             self._instead.begin(view)
             return
+        known = view.dataset, view.gamma, self.particles, self.observations, self.bonus, self.families, self.seed
+        if self._first is None or self._known[1:] != known[1:] or self._known[0] is not known[0]:
+            self._first, self._known = None, known
         self._world = ImaginedModel(view)
         self._behaviour = Behaviour(self._world, self.observations, self.bonus if self.observations else 0.0)
         self._advisers = [make(name) for name in ADVISERS] if self.portfolio else []
@@ -134,7 +155,7 @@ class Imagine(RankingAgent):
 
     def _advice(self, obs: Observation, info: Info) -> FloatArray | None:
         """Return the scores [n] of the adviser whose completion is worth most; None if the plan is worth more."""
-        if not self._left or not self._advisers:
+        if not self._left or not self._advisers or self._scores.max() >= SURE:
             return None
         planned = only_open(self._scores, info)
         left = min(self._left, int(np.count_nonzero(~np.isnan(planned))))  # a person may have skipped the others
@@ -142,13 +163,16 @@ class Imagine(RankingAgent):
         advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
         utilities = self._planner.utilities([plan, *(top_k(scores, left) for scores in advice)])
         best = int(utilities[1:].argmax())
-        return None if utilities[0] > utilities[1 + best] + self.margin else advice[best]
+        margin = self.margin * (INFORMED if self._particles.differs else 1.0)
+        return None if utilities[0] > utilities[1 + best] + margin else advice[best]
 
     def _restart(self) -> None:
         """Forget all labels."""
-        rng = generator(self.seed, "imagine")
-        families = CHOICES[self.families]
-        self._particles = Particles(self._world, self._behaviour, families, self.particles, FIRST_MOVES, rng)
+        if self._first is None:
+            rng, families = generator(self.seed, "imagine"), CHOICES[self.families]
+            moves = FIRST_MOVES // 3 if self._world.is_large else FIRST_MOVES
+            self._first = Particles(self._world, self._behaviour, families, self.particles, moves, rng)
+        self._particles = self._first.copy()
         self._seen: list[tuple[int, bool]] = []
         self._plan = np.empty(0, np.int64)
 
@@ -183,14 +207,15 @@ class Imagine(RankingAgent):
         labelled = self._world.data.labelable & ~free
         importance = self._behaviour.importance(rewards, weights)
         candidates = np.flatnonzero(free)
-        if len(candidates) > max(CANDIDATES, left):
-            likely = np.argsort(-importance[candidates], kind="stable")[: max(CANDIDATES, left + CANDIDATES // 4)]
+        most = CANDIDATES // 2 if self._world.is_large else CANDIDATES
+        if len(candidates) > max(most, left):
+            likely = np.argsort(-importance[candidates], kind="stable")[: max(most, left + most // 4)]
             candidates = np.sort(candidates[likely])
         self._planner = planner = SetPlanner(
             lambda masks: self._world.worth(rewards, masks), weights, labelled, free, candidates, importance
         )
-        doubt = CURIOSITY * self._doubt(rewards)
-        self._scores = np.where(free, doubt, 0.0)
+        doubt = self._doubt(rewards, weights)
+        self._scores = np.where(free, TIES * doubt, 0.0)
         if left < 1:
             return
         if left == 1 or not self.planning:
@@ -199,22 +224,29 @@ class Imagine(RankingAgent):
         plan = self._plan[free[self._plan]][:left]
         rng = generator(self.seed, "imagine", "plan", spent)
         if len(plan) == 0:
-            plans = [planner.forward(left)]
-            if not self._world.is_large:
-                plans.append(planner.backward(left))
-            evaluations = EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
+            if self._world.is_large:
+                plans = [planner.forward(left, FEW_CANDIDATES)]
+            else:
+                plans = [planner.forward(left), planner.backward(left)]
+            evaluations = FEW_EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
             plan = planner.improve(plans[int(planner.utilities(plans).argmax())], evaluations, rng)
         else:
-            plan = planner.improve(planner.extend(plan, left), EVALUATIONS, rng)
+            evaluations = FEW_EVALUATIONS if self._world.is_large else EVALUATIONS
+            plan = planner.improve(planner.extend(plan, left), evaluations, rng)
         self._plan = plan
-        self._scores[plan] += 1.0 + planner.losses(plan)
+        self._scores[plan] += 1.0 + planner.losses(plan) + CURIOSITY * doubt[plan]
+        if not self._particles.differs:
+            chance = np.where(free, self._chance_of_best(), 0.0)
+            if chance.max() > LIKELY:
+                self._scores[int(chance.argmax())] += SURE
 
     def _planned_particles(self, spent: int) -> tuple[FloatArray, FloatArray]:
         """Return the rewards [particles, pairs] and probabilities [particles] that plans average over."""
         rewards, weights = self._particles.rewards, self._particles.weights
-        if self._world.is_large:
+        most = FEW_PARTICLES if self._world.is_large else PLANNED_PARTICLES
+        if len(weights) > most:
             rng = generator(self.seed, "imagine", "particles", spent)
-            places = (rng.random() + np.arange(FEW_PARTICLES)) / FEW_PARTICLES
+            places = (rng.random() + np.arange(most)) / most
             kept = np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
             chosen, counts = np.unique(kept, return_counts=True)
             return rewards[chosen], counts / counts.sum()
@@ -231,9 +263,18 @@ class Imagine(RankingAgent):
         mean = np.where(count > 0, total / np.maximum(count, 1), rewards[known].mean())
         return np.asarray(mean[world.action[world.state == state]])
 
-    def _doubt(self, rewards: FloatArray) -> FloatArray:
-        """Return how little is known about the rewards of each state [n], as a share of the largest doubt."""
-        spread = np.abs(rewards - np.median(rewards, axis=0)).mean(axis=0)
+    def _chance_of_best(self) -> FloatArray:
+        """Return the probability [n] that rewards are sparse and a state pays the largest one, which is positive."""
+        rewards, particles = self._particles.rewards, self._particles
+        goal = is_sparse(particles.families, particles.family) & (rewards.max(axis=1) > 0)
+        found = np.zeros(self._world.data.n_states)
+        np.add.at(found, self._world.state[rewards.argmax(axis=1)], np.where(goal, particles.weights, 0.0))
+        return found
+
+    def _doubt(self, rewards: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return how much particles disagree about the rewards of each state [n], as a share of the largest doubt."""
+        relative = rewards / np.maximum(np.abs(rewards).max(axis=1, keepdims=True), 1e-12)
+        spread = weights @ np.abs(relative - weights @ relative)
         doubt = np.zeros(self._world.data.n_states)
         np.maximum.at(doubt, self._world.state, spread)
         return np.asarray(doubt / max(float(doubt.max()), 1e-12))

@@ -16,6 +16,8 @@ from selectenv.view import SelectionView
 
 SHORT_HORIZON = 32
 """Returns are truncated at horizons up to this one; longer ones are replaced by a discount, which is faster."""
+FAVOURED = 0.3
+"""Actions are favoured if their frequency is this share of the way from the rarest to the most frequent action."""
 LARGE = 150
 """Number of states of the largest world that is not large."""
 SWEEPS, COSTLY = 40, 8
@@ -87,6 +89,20 @@ class ImaginedModel:
     def data_visits(self) -> FloatArray:
         """[pairs] expected visits of the policy that takes actions as often as the data."""
         return self._visits(self.frequency)
+
+    @cached_property
+    def favoured_visits(self) -> FloatArray:
+        """[pairs] expected visits of the policy that takes only the actions that the data favour."""
+        first, row = self._rows
+        lowest, highest = (extreme.reduceat(self.frequency, first)[row] for extreme in (np.minimum, np.maximum))
+        excess = np.maximum(self.frequency - lowest - FAVOURED * (highest - lowest), 0.0) + 1e-9
+        return self._visits(excess / np.add.reduceat(excess, first)[row])
+
+    @cached_property
+    def _rows(self) -> tuple[IntArray, IntArray]:
+        """Where the pairs of each visited state begin, and the number of the visited state of each pair."""
+        first = self.model.first_choice[:-1][self.data.labelable].astype(np.int64)
+        return first, np.asarray(np.cumsum(self.data.labelable)[self.state] - 1, np.int64)
 
     def _visits(self, policy: FloatArray) -> FloatArray:
         """Return the expected discounted visits [pairs] of a policy [pairs] from the data's start states."""

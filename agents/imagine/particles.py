@@ -4,6 +4,8 @@ Particles are drawn from the prior, weighted by the likelihood of the behaviour 
 by Metropolis-Hastings proposals. A label conditions all particles on the rewards that it revealed.
 """
 
+from copy import copy
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -35,12 +37,12 @@ VARIANCES = {"step": 1.0, "action": 1e-4, "enter": 1e-2, "end": 1.0, "pair": 1e-
 """How readily each kind of coefficient of a sparse family explains a revealed reward."""
 FEWEST = 4
 """Particles that every family keeps, however implausible it is: labels may change that."""
-TRUST = 0.5
+TRUST = 0.2
 """Weight of the behaviour in the comparison of families."""
 SELECTED = 3.0
 """How much better the behaviour of a sparse family fits because its particles were selected for that."""
-ROUNDS = 6
-"""Rounds in which dense families are made to imitate the behaviour."""
+ROUNDS, FEW_ROUNDS = 25, 6
+"""Rounds in which dense families are made to imitate the behaviour, and in large worlds."""
 DENSE_VARIANCES = {"step": 1e-4, "action": 1e-6, "enter": 1.0, "end": 1.0, "pair": 1e-3}
 
 
@@ -90,6 +92,20 @@ class Particles:
         self._resample(np.zeros(len(self.fit)), self._counts(self._shares, count), rng)
 
     @property
+    def differs(self) -> bool:
+        """Whether two of the known rewards differ."""
+        known = self.observed[self.known]
+        return bool(len(known)) and float(np.ptp(known)) > TOLERANCE * max(self.scale, 1e-9)
+
+    def copy(self) -> "Particles":
+        """Return particles that learn independently of these."""
+        other = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(other, name, value.copy())
+        return other
+
+    @property
     def _shares(self) -> FloatArray:
         """[families] probability of each family."""
         weight = np.exp(self.family_weight - self.family_weight.max())
@@ -131,32 +147,28 @@ class Particles:
             return
         wanted = self.behaviour.draw_policies(len(dense), rng)
         successor = likeliest_successors(world)
-        first, count = world.model.first_choice[:-1], np.diff(world.model.first_choice)
+        first, count = world.model.first_choice[:-1].astype(np.int64), np.diff(world.model.first_choice)
         states = np.flatnonzero(count > 1)
-        pair_block, enter_block = features.block["pair"], features.block["enter"]
-        for _ in range(ROUNDS):
+        width = int(count.max(initial=1))
+        place = np.minimum(first[states, None] + np.arange(width), first[states, None] + count[states, None] - 1)
+        target = first[states] + np.minimum(wanted[:, states], count[states] - 1)
+        by_pair = np.array([self.families[self.family[particle]].dense == "pair" for particle in dense])
+        pair, enter = features.block["pair"].start, features.block["enter"].start
+        for _ in range(FEW_ROUNDS if world.is_large else ROUNDS):
             q = world.optimal(self.theta[dense] @ features.matrix)
-            for row, particle in enumerate(dense):
-                theta = self.theta[particle]
-                by_pair = self.families[self.family[particle]].dense == "pair"
-                for s in states[rng.random(len(states)) < 0.5]:
-                    mine = slice(first[s], first[s] + count[s])
-                    best, target = int(q[row, mine].argmax()), int(wanted[row, s])
-                    if best == target:
-                        continue
-                    if by_pair:
-                        values = theta[pair_block][mine]
-                        top = int(values.argmax())
-                        other = top if top != target else best
-                        at, to = pair_block.start + first[s] + target, pair_block.start + first[s] + other
-                    else:
-                        one, two = successor[first[s] + target], successor[first[s] + best]
-                        if one < 0 or two < 0 or one == two:
-                            continue
-                        at, to = enter_block.start + one, enter_block.start + two
-                        if theta[at] >= theta[to]:
-                            continue
-                    theta[at], theta[to] = theta[to], theta[at]
+            best = first[states] + q[:, place].argmax(axis=2)
+            changed = (best != target) & (rng.random(best.shape) < 0.5)
+            top = first[states] + self.theta[dense][:, pair + place].argmax(axis=2)
+            row, column = np.nonzero(changed & by_pair[:, None])
+            other = np.where(top != target, top, best)[row, column]
+            _exchange(self.theta, dense[row], pair + target[row, column], pair + other)
+            one, two = successor[target], successor[best]
+            changed &= ~by_pair[:, None] & (one >= 0) & (two >= 0) & (one != two)
+            for i in np.flatnonzero(changed.any(axis=0)).tolist():
+                row = np.flatnonzero(changed[:, i])
+                who, at, to = dense[row], enter + one[row, i], enter + two[row, i]
+                wrong = self.theta[who, at] < self.theta[who, to]
+                _exchange(self.theta, who[wrong], at[wrong], to[wrong])
 
     @property
     def rewards(self) -> FloatArray:
@@ -362,6 +374,11 @@ class Particles:
             self.predicted[who] += change @ matrix
 
 
+def _exchange(theta: FloatArray, who: IntArray, at: IntArray, to: IntArray) -> None:
+    """Exchange two coefficients of each particle."""
+    theta[who, at], theta[who, to] = theta[who, to], theta[who, at]
+
+
 def _categorical(chances: FloatArray, draw: FloatArray) -> IntArray:
     """Return one number per uniform draw, distributed as ``chances``."""
     total = np.cumsum(chances)
@@ -371,8 +388,8 @@ def _categorical(chances: FloatArray, draw: FloatArray) -> IntArray:
 def likeliest_successors(world: ImaginedModel) -> IntArray:
     """Return the state that each pair enters most often [pairs], -1 if it always terminates."""
     model = world.model
+    pair = np.repeat(np.arange(len(world.state)), np.diff(model.first_outcome))
+    order = np.lexsort((-np.arange(len(pair)), model.probability, pair))  # the first of the likeliest comes last
     found = np.full(len(world.state), -1)
-    for pair, (low, high) in enumerate(zip(model.first_outcome[:-1], model.first_outcome[1:], strict=True)):
-        if high > low:
-            found[pair] = model.next_state[low + int(model.probability[low:high].argmax())]
+    found[pair[order]] = model.next_state[order]
     return found

@@ -80,7 +80,7 @@ class Features:
             ended = np.bincount(data.state[data.terminated], minlength=data.n_states)[self.ending]
             rare = 1 / np.sqrt(ended)
             ends = self.matrix[self.block["end"]]
-            sought = (ends @ world.data_visits + 1e-9) / (ends @ world.random_visits + 1e-9)
+            sought = (ends @ world.favoured_visits + 1e-9) / (ends @ world.random_visits + 1e-9)
             goal[self.block["end"]] = 0.8 * rare * sought / (rare * sought).sum()
             danger[self.block["end"]] = 0.35 / len(self.ending)
         avoided = np.maximum(1 / data.n_actions - world.frequency, 0.02 / data.n_actions) ** 2

@@ -11,7 +11,7 @@ Worth = Callable[[BoolArray], FloatArray]
 SMALL_SPAN = 0.05
 """Share of the usual span of returns below which a particle counts for less."""
 SHORTLIST = 16
-"""Candidates whose gain is computed again in each step of a plan, besides the first."""
+"""Candidates whose gain is usually computed again in each step of a plan, besides the first."""
 MOST_STEPS = 40
 """Steps in which a plan is made; larger plans grow by several states at a time."""
 MOST_LOSSES = 40
@@ -56,14 +56,19 @@ class SetPlanner:
         self.evaluated += len(plans)
         return np.asarray(((self._worth(masks) - self._low) / self._scale) @ self._weights)
 
-    def forward(self, size: int) -> IntArray:
-        """Return ``size`` states, each of which adds most to those before it; gains are updated lazily."""
+    def forward(self, size: int, shortlist: int = SHORTLIST) -> IntArray:
+        """Return ``size`` states, each of which adds most to those before it; gains are updated lazily.
+
+        Args:
+            size: number of states.
+            shortlist: candidates whose gain is computed again in each step, besides the first.
+        """
         plan = np.empty(0, np.int64)
         gains = self.utilities([np.array([s]) for s in self.candidates])
         current, at_once = 0.0, -(-size // MOST_STEPS)
         while len(plan) < size:
             if len(plan):
-                likely = np.argsort(-gains, kind="stable")[: SHORTLIST + at_once]
+                likely = np.argsort(-gains, kind="stable")[: shortlist + at_once]
                 gains[likely] = self.utilities([np.append(plan, self.candidates[i]) for i in likely]) - current
             best = np.argsort(-gains, kind="stable")[: min(at_once, size - len(plan))]
             plan = np.append(plan, self.candidates[best])

@@ -167,9 +167,7 @@ def _add_start(action: AddCommand) -> None:
         "--missing", metavar="TEXT", help="text in place of missing entries of the state, such as unknown"
     )
     parser.add_argument("--budget", type=_budget, required=True, help="number of labels, or share of the states (0.3)")
-    parser.add_argument(
-        "--strategy", default="terminal-guided", help="strategy that chooses the states (default: terminal-guided)"
-    )
+    parser.add_argument("--strategy", default="auto", help="strategy that chooses the states (default: auto)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the strategy (default: 0)")
     parser.add_argument("--learner", default="uds", help="learner of the policy (default: uds)")
     parser.add_argument("--gamma", type=float, default=0.99, help="discount factor of learning (default: 0.99)")

@@ -1,6 +1,7 @@
 """Cells of the study `zero-call`: published worlds, larger worlds, and random worlds of fixed seeds."""
 
 from functools import lru_cache
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ FREE = (
 )
 """Strategies that ask no evaluator."""
 SEARCHES = ("es-200", "es-1000")
-REFERENCE = "swap-search"
+REFERENCE = "best-known"
+"""All label sets where there are few, else swap-search."""
 ABLATIONS: dict[str, dict[str, Any]] = {
     "imagine without behaviour": {"observations": 0},
     "imagine without planning": {"planning": False},
@@ -73,6 +75,9 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 UNIFORM_SETS = 200
 """Random label sets whose mean return stands for `uniform`."""
 REFERENCE_EVALUATIONS = 20_000
+"""Evaluator calls of swap-search."""
+FEW_SETS = 20_000
+"""Most label sets that are all evaluated, which proves the best of them."""
 
 
 def zero_call_cells(study: str, seeds: int) -> list[Cell]:
@@ -127,13 +132,17 @@ def run_zero_call(cell: Cell) -> list[Record]:
     task = task.with_calls()
     labelable = task.dataset.labelable
     none, full = task.score(np.zeros(task.n_states, bool)), task.score(labelable)
-    found = []
+    found: list[Record] = []
+    agent: agents.Agent | None = None
     for budget in budgets:
-        cost, ids = 0, []
+        ids: list[Any] = []
+        cost = 0
         if cell.strategy == "uniform":
             earned = _mean_of_random_sets(task, budget, cell.seed)
         else:
-            env, agent = RewardSelectionEnv(task, budget), _agent(cell.strategy)
+            env = RewardSelectionEnv(task, budget)
+            if agent is None or agent.taxonomy.training != "none":  # others keep what they know about the data
+                agent = _agent(cell.strategy, int(labelable.sum()), budget)
             agent.train(env, cell.seed)
             episode = agents.play(env, agent, cell.seed)
             assert episode.performance is not None
@@ -155,8 +164,11 @@ def _drawn(states: IntArray, budget: int, rng: np.random.Generator) -> IntArray:
     return rng.choice(states, min(budget, len(states)), replace=False)
 
 
-def _agent(strategy: str) -> agents.Agent:
+def _agent(strategy: str, states: int, budget: int) -> agents.Agent:
     if strategy in ABLATIONS:
         return agents.make("imagine", **ABLATIONS[strategy])
-    options = {"max_evaluations": REFERENCE_EVALUATIONS} if strategy == REFERENCE else {}
-    return agents.make(strategy, **options)
+    if strategy != REFERENCE:
+        return agents.make(strategy)
+    if comb(states, budget) <= FEW_SETS:
+        return agents.make("brute-force", max_evaluations=FEW_SETS)
+    return agents.make("swap-search", max_evaluations=REFERENCE_EVALUATIONS)

@@ -8,7 +8,7 @@ import pytest
 import agents
 import selectenv
 from agents.errors import NotTrainedError
-from agents.imagine import imagine_agent
+from agents.imagine import imagine_agent, imagined_model
 from agents.imagine.behaviour_likelihood import Behaviour
 from agents.imagine.imagined_model import ImaginedModel, elimination_cost, horizon_of
 from agents.imagine.particles import Particles
@@ -114,6 +114,59 @@ def test_data_without_rewards_are_labelled():
     env = selectenv.make_env(dataset=problem().dataset.without_rewards, budget=3)
     with pytest.warns(NoRewardsWarning):
         assert len(agents.play(env, agents.make("imagine", **SMALL)).labels) == 3
+
+
+def test_another_episode_begins_with_the_particles_before_any_label():
+    task, other = problem(), problem(dataset_seed=1)
+    agent = agents.make("imagine", **SMALL)
+    first = play(task, 4, agent=agent)
+    kept = agent._first
+    assert play(task, 4, agent=agent) == first
+    assert agent._first is kept
+    assert play(other, 4, agent=agent) == play(other, 4)
+    assert agent._first is not kept
+
+
+def test_worlds_count_as_large_beyond_a_number_of_states(monkeypatch):
+    monkeypatch.setattr(imagined_model, "LARGE", 20)
+    labels = play(problem(), 4)
+    assert len(set(labels)) == 4
+    assert play(problem(), 4) == labels
+
+
+def test_the_likeliest_goal_comes_before_the_plan_until_rewards_differ():
+    task = problem("FrozenLake", map_name="8x8", dataset_size=20_000)
+    env = RewardSelectionEnv(task, 6)
+    obs, info = env.reset(seed=0)
+    agent = agents.make("imagine", **SMALL)
+    agent.begin(env.view())
+    assert not agent._particles.differs
+    scores = agent.scores(obs, info)
+    top = int(np.nanargmax(scores))
+    assert scores[top] > imagine_agent.SURE
+    assert top == int(agent._chance_of_best().argmax())
+    goal = int(np.flatnonzero(np.bincount(task.dataset.state, task.dataset.all_rewards) > 0)[0])
+    obs, _, _, _, news = env.step(goal)
+    assert np.nanmax(agent.scores(obs, {**info, **news})) < imagine_agent.SURE
+    assert agent._particles.differs
+
+
+def test_an_oracle_is_refused():
+    with pytest.raises(OptionError, match=r"cannot imagine a learner that knows .*impute='min'"):
+        play(problem(impute="dataset-min"), 3)
+
+
+def test_one_group_per_state_changes_nothing_and_larger_groups_are_labelled_as_one():
+    plain = problem("CliffWalk", learner="adapted")
+    options = {"dataset": plain.dataset, "learner": "adapted"}
+    alone = selectenv.make_problem("CliffWalk", groups=plain.states, **options)
+    assert alone.dataset.groups is not None
+    assert play(alone, 3) == play(plain, 3)
+    for groups in (np.arange(plain.n_states) // 4, "episode"):
+        grouped = selectenv.make_problem("CliffWalk", groups=groups, **options)
+        labels = play(grouped, 3)
+        assert len(set(labels)) == 3
+        assert max(labels) < grouped.n_states
 
 
 def test_large_worlds_are_left_to_learned(monkeypatch):

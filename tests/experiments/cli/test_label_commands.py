@@ -98,7 +98,7 @@ def test_labelling_in_a_terminal(capsys, terminal):
     assert start("--rewards", "-1", "1") == 0
     said = capsys.readouterr()
     assert "45 states (place, load)" in said.err
-    assert "labels.sqlite is ready: 6 labels, chosen by terminal-guided" in said.out
+    assert "labels.sqlite is ready: 6 labels, chosen by auto" in said.out
     assert "next: `selectenv label ask labels.sqlite`" in said.out
     assert "`selectenv label serve labels.sqlite` does so on a page" in said.out
     asking = terminal("label", "ask", "labels.sqlite", "--annotator", "ann")

@@ -94,7 +94,7 @@ def test_gaps_by_hand():
     returns = {
         "uniform": {2: 4.0, 4: 8.0, 6: 9.95},
         "imagine": {2: 6.0, 4: 9.0, 6: 10.0},
-        "swap-search": {2: 8.0, 4: 9.0, 6: 9.99},
+        REFERENCE: {2: 8.0, 4: 9.0, 6: 9.99},
     }
     gaps, left_out = gaps_of(results_with("Tree", returns))
     mine = gaps["uds", USUAL, "Tree"]["imagine"]
@@ -108,7 +108,7 @@ def test_rows_and_findings_of_groups():
     results = []
     for i, world in enumerate(WORLDS):
         for seed in range(3):
-            returns = {"uniform": {2: 4.0}, "imagine": {2: 7.0 + 0.1 * i}, "swap-search": {2: 8.0}}
+            returns = {"uniform": {2: 4.0}, "imagine": {2: 7.0 + 0.1 * i}, REFERENCE: {2: 8.0}}
             results += results_with(world, returns, seed)
     rows = {(row.world, row.metric, row.strategy): row.ours for row in STUDY.rows(results)}
     assert rows[SIX, GAP, "imagine"].mean == pytest.approx((1 - 0.25) / 4)
@@ -125,7 +125,7 @@ def test_two_strategies_in_the_test_worlds():
     for learner in LEARNERS:
         for seed in range(10):
             mine = 3.0 if seed == 0 else 7.0
-            returns = {"uniform": {2: 4.0}, "auto": {2: mine}, "learned": {2: 6.0}, "swap-search": {2: 8.0}}
+            returns = {"uniform": {2: 4.0}, "auto": {2: mine}, "learned": {2: 6.0}, REFERENCE: {2: 8.0}}
             results += results_with(TEST, returns, seed, learner)
     found = compared(results, "auto", "learned")
     mean, low, high, below, worlds = found["adapted"]
