@@ -72,7 +72,8 @@ class NetworkFit(FitResult):
 
     def over_cells(self) -> "NetworkFit":
         """Return the same networks, tabulated at the states of tables."""
-        return NetworkFit(self.trained, self._updates.tolist(), self._data.cells, self.key, self._architecture)
+        cells, updates = self._data.cells, self._updates.tolist()
+        return NetworkFit(self.trained, updates, cells, self.key, self._architecture, self.labels_from_scratch)
 
     @property
     def batch(self) -> PolicyList:
