@@ -46,7 +46,7 @@ def test_a_quick_run_reproduces_an_entry_of_the_leaderboard(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["benchmark"], "name at least one strategy"),
-        (["benchmark", "guidde"], "did you mean 'guided'"),
+        (["benchmark", "guidde"], "Did you mean 'guided'"),
         (["benchmark", "guided", "--jobs", "0"], "--jobs"),
         (["benchmark", "no_such_module:Strategy"], "there is no module 'no_such_module'"),
     ],
