@@ -27,6 +27,7 @@ from tests.docs_game_tables import check_control, check_experts, check_full_labe
 from tests.docs_results import ALL_TABLES, average, same, select
 from tests.markdown_pages import Table, text_of
 from tests.speed_tables import check_scaling, check_single, check_speed, check_training, check_vector
+from tests.zero_call_tables import check_zero_call
 
 WITHOUT_CHECKS = ("docs/developing.md", "docs/leaderboard.md", "docs/public-api.md")
 """Pages whose tables list what a tool found, with reasons in prose, or are checked by tests of their own."""
@@ -358,6 +359,17 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "peak memory",
     ): check_scaling,
     ("question", "result", "details"): check_headlines,
+    (
+        "strategy",
+        "calls",
+        "six worlds, UDS",
+        "six worlds, adapted",
+        "three test worlds, UDS",
+        "three test worlds, adapted",
+        "30 test random worlds, UDS",
+        "30 test random worlds, adapted",
+    ): check_zero_call,
+    ("version", "random worlds", "FrozenLake", "CliffWalk", "Tree"): None,  # measured while developing, not stored
     ("states chosen by", "labels", "return of the policy"): None,  # test_docs_story.py measures it
     ("key", "effect"): None,  # the tests of the page press the keys
     ("operation", "time"): None,  # measured by `make bench`, not stored

@@ -1,0 +1,39 @@
+"""Check of the table of strategies without evaluator calls against the committed results."""
+
+import json
+
+from experiments.engine.archive import read_archive
+from experiments.engine.cell import Cell, Result
+from experiments.studies.selectors.zero_call import SIX, UNSEEN, _groups, gaps_of
+from experiments.studies.selectors.zero_call_cells import LEARNERS, TEST, USUAL
+from tests.markdown_pages import ROOT, Table
+
+
+def stored_results() -> list[Result]:
+    """Return the committed results on data on which `auto` was played."""
+    found = [
+        Result(Cell(study, world, strategy, seed, json.loads(settings)), json.loads(records), seconds)
+        for _, study, world, strategy, seed, settings, _, records, seconds, _ in read_archive(
+            ROOT / "docs/archives/zero-call.jsonl.xz"
+        )
+    ]
+    played = {_data(result) for result in found if result.cell.strategy == "auto"}
+    return [result for result in found if _data(result) in played]
+
+
+def _data(result: Result) -> tuple[str, int, str, str]:
+    settings = result.cell.settings
+    return result.cell.world, result.cell.seed, settings["learner"], settings["variant"]
+
+
+def check_zero_call(table: Table) -> None:
+    gaps, _ = gaps_of(stored_results())
+    gaps |= _groups(gaps)
+    places = [(learner, USUAL, world) for world in (SIX, UNSEEN, TEST) for learner in LEARNERS]
+    for name, _, *shown in table.rows:
+        for place, cell in zip(places, shown, strict=True):
+            found = gaps[place].get(name.strip("*"))
+            expected = "" if found is None else f"{found.summed.mean():.2f} ({found.per_budget.mean():.2f})"
+            assert cell == expected, (name, place)
+    assert {len(gaps[place]["auto"].summed) for place in places[:4]} == {5}
+    assert {len(gaps[place]["auto"].summed) for place in places[4:]} == {30}
