@@ -9,6 +9,7 @@ from tests.markdown_pages import blocks
 from tests.public_api import ERRORS, MODULES, PAGE, description, generated, page, public_names
 
 STUDIES = {
+    "experiments.cli.main.main",
     "experiments.analysis.row.Row",
     "experiments.analysis.statistics.summarise",
     "experiments.engine.cell.Cell",

@@ -30,6 +30,7 @@ PAGES = {
             "selectenv.problem",
             "selectenv.env",
             "selectenv.vector_env",
+            "selectenv.vector_checker",
             "selectenv.view",
             "selectenv.registration",
         ),
@@ -60,7 +61,7 @@ PAGES = {
     "sessions": ApiPage(
         "Labelling sessions",
         "The problem with a person in place of the hidden rewards.",
-        ("selectenv.session",),
+        ("selectenv.session", "selectenv.labelling"),
         ("selectenv.labelling.queries.Query", "selectenv.labelling.state_policy.StatePolicy"),
     ),
     "agents": ApiPage(
