@@ -134,7 +134,7 @@ def test_returns_do_not_depend_on_other_policies(problem):
 
 def test_vector_environments_step_like_single_ones():
     vector, single = VectorLanes(CARTPOLE, 6), Lanes(CARTPOLE, 6)
-    vector.reset(3)
+    vector.reset([3] * 6)
     single.reset([0] * 6)
     for env, state in zip(single._envs, vector._env.unwrapped.state.T, strict=True):
         env.unwrapped.state = state.copy()
