@@ -1,4 +1,4 @@
-"""Acrobot and MountainCar in compiled loops, for evaluations: the same starts and dynamics as Gymnasium's environments."""
+"""Acrobot and MountainCar in compiled loops, for evaluations, with the starts and the dynamics of Gymnasium."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -20,7 +20,7 @@ CHECKED_STEPS, TOLERANCE = 30, 1e-9
 
 
 class CompiledLanes:
-    """Several copies of an environment, stepped together in a compiled loop; an episode that is over waits for `reset`."""
+    """Several copies of an environment, stepped in a compiled loop; an episode that is over waits for `reset`."""
 
     def __init__(self, world: GymWorld, count: int) -> None:
         """Make ``count`` copies of a world that `is_compiled`."""

@@ -1,7 +1,7 @@
 """Steps of two classic control environments, many episodes at once, with the formulas that Gymnasium uses.
 
-Acrobot (Sutton 1996; two links of mass, length and inertia 1) is integrated by one Runge-Kutta step of 0.2 s; MountainCar
-(Moore 1990) by one Euler step. Gymnasium steps them one by one in Python.
+Acrobot (Sutton 1996; two links of mass, length and inertia 1) is integrated by one Runge-Kutta step of 0.2 s, and
+MountainCar (Moore 1990) by one Euler step. Gymnasium steps them one by one in Python.
 """
 
 import math
