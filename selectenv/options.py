@@ -61,6 +61,22 @@ FEATURES = (
 """The parts of an observation; the last two have one entry, the others one per state."""
 
 
+def check_share(share: Any) -> float | tuple[float, float]:
+    """Return an expert share: a number in [0, 1], or a (low, high) pair of such numbers.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    if not isinstance(share, tuple | list):
+        return check_real("expert_share", share, "[0, 1]")
+    if len(share) == 2 and all(is_real(end) for end in share) and 0 <= share[0] <= share[1] <= 1:
+        return float(share[0]), float(share[1])
+    raise OptionError(
+        "expert_share must be a number in [0, 1], or a (low, high) pair of such numbers with low <= high, not "
+        f"{shown(share)}"
+    )
+
+
 def _keep(options: object, name: str, value: float) -> None:
     """Set a field of a frozen dataclass to the checked value: numbers of NumPy's types become Python's own."""
     object.__setattr__(options, name, value)
@@ -77,7 +93,8 @@ class DataOptions:
             state where that is more), to that of the scale in MinAtar.
         scale: MinAtar: "paper" (1,000,000 transitions, and networks are trained as published) or "fast", the default
             (fewer transitions and updates, and larger steps).
-        expert_share: probability of an expert action in the data; defaults to that of the named dataset.
+        expert_share: probability of an expert action in the data; defaults to that of the named dataset. Control worlds
+            also take a (low, high) pair, between which every episode draws its own; (0, 1) is LunarLander's default.
         mixture: how the other actions are drawn: from "all" of them, or from the "non-expert" ones; defaults to the
             published way of the world.
         expert: "published" or "optimal" (value iteration everywhere); MinAtar: "published" (DQN), "tabular" (Breakout),
@@ -93,7 +110,7 @@ class DataOptions:
     dataset_seed: int = 0
     dataset_size: int | None = None
     scale: str | None = None
-    expert_share: float | None = None
+    expert_share: float | tuple[float, float] | None = None
     mixture: str | None = None
     expert: Any = "published"
     groups: Any = None
@@ -107,7 +124,7 @@ class DataOptions:
         if self.scale is not None:
             check_name("scale", self.scale, SCALES)
         if self.expert_share is not None:
-            _keep(self, "expert_share", check_real("expert_share", self.expert_share, "[0, 1]"))
+            object.__setattr__(self, "expert_share", check_share(self.expert_share))
         if self.mixture is not None:
             check_name("mixture", self.mixture, MIXTURES)
         if not (self.expert is None or callable(self.expert) or isinstance(self.expert, str | os.PathLike)):
@@ -120,6 +137,20 @@ class DataOptions:
         elif is_int(self.groups):
             _keep(self, "groups", check_int("groups", self.groups))
         check_flag("cache", self.cache)
+
+    @property
+    def one_share(self) -> float:
+        """The expert share of all episodes.
+
+        Raises:
+            OptionError: every episode is to draw its own.
+        """
+        if not is_real(self.expert_share):
+            raise OptionError(
+                f"expert_share must be a number in [0, 1] here, not {shown(self.expert_share)}: only in control worlds "
+                "can every episode have its own"
+            )
+        return float(self.expert_share)
 
     @property
     def is_named(self) -> bool:

@@ -47,6 +47,7 @@ from selectenv.options import (
     STATE,
     DataOptions,
     EvaluationOptions,
+    check_share,
 )
 
 M = TypeVar("M", bound=Callable[..., Any])
@@ -56,8 +57,8 @@ M = TypeVar("M", bound=Callable[..., Any])
 class WorldDefaults:
     """Defaults of a world, as in the published protocol; the values below serve all other worlds."""
 
-    expert_share: float = 0.5
-    """Share of expert actions in the training data."""
+    expert_share: float | tuple[float, float] = 0.5
+    """Share of expert actions in the training data; control worlds: or a pair between which every episode draws it."""
     mixture: str = "all"
     """How the other actions are drawn."""
     evaluator: str = "exact"
@@ -74,7 +75,7 @@ class WorldDefaults:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        check_real("expert_share", self.expert_share, "[0, 1]")
+        check_share(self.expert_share)
         check_name("mixture", self.mixture, MIXTURES)
         check_name("evaluator", self.evaluator, EVALUATORS)
         check_int("rollouts", self.rollouts, 1, LARGEST_SIZE)
@@ -227,7 +228,7 @@ GAMES: dict[str, WorldRow] = {
     )
 }
 """The four MinAtar games of the paper."""
-CONTROL_NETWORKS = Preset(100_000, 40_000, 1e-3, target_step=0.02)
+CONTROL_NETWORKS = Preset(100_000, 40_000, 1e-3, target_step=0.02, decay=True)
 """At both scales; with the games' target step of 0.005 values are not yet carried back along an episode of Acrobot."""
 CONTROL_DEFAULTS = WorldDefaults(
     evaluator="rollout",
@@ -235,13 +236,18 @@ CONTROL_DEFAULTS = WorldDefaults(
     groups=200,
     learning=LearnerDefaults(paper=CONTROL_NETWORKS, fast=CONTROL_NETWORKS),
 )
+LANDER_NETWORKS = replace(CONTROL_NETWORKS, target_step=0.005, expectile=0.9)
+LANDER_DEFAULTS = replace(
+    CONTROL_DEFAULTS, expert_share=(0.0, 1.0), learning=LearnerDefaults(paper=LANDER_NETWORKS, fast=LANDER_NETWORKS)
+)
+"""If half of all actions are random, no episode ends with a landing; with a share of its own, every eighth does."""
 CONTROL: dict[str, WorldRow] = {
-    name: WorldRow(partial(GymWorld, env), CONTROL_DEFAULTS)
-    for name, env in (
-        ("CartPole", "CartPole-v1"),
-        ("Acrobot", "Acrobot-v1"),
-        ("MountainCar", "MountainCar-v0"),
-        ("LunarLander", "LunarLander-v3"),
+    name: WorldRow(partial(GymWorld, env), defaults)
+    for name, env, defaults in (
+        ("CartPole", "CartPole-v1", CONTROL_DEFAULTS),
+        ("Acrobot", "Acrobot-v1", CONTROL_DEFAULTS),
+        ("MountainCar", "MountainCar-v0", CONTROL_DEFAULTS),
+        ("LunarLander", "LunarLander-v3", LANDER_DEFAULTS),
     )
 }
 """Control worlds with vector observations, of Gymnasium."""
@@ -366,7 +372,7 @@ def find_engine(
     return engines[kind](world, data, rollouts, options.evaluation_seed) if engines else None
 
 
-def _expert_share(options: DataOptions, defaults: WorldDefaults) -> float:
+def _expert_share(options: DataOptions, defaults: WorldDefaults) -> float | tuple[float, float]:
     """Return the expert share of a named dataset, unless another one is asked for."""
     if options.dataset == "train":
         return defaults.expert_share if options.expert_share is None else options.expert_share

@@ -15,7 +15,7 @@ from experiments.protocol.budgets import BUDGETS, FEEDBACK
 from selectenv.budget import number_of_labels
 from selectenv.checks import check_name
 from selectenv.references import is_reference
-from selectenv.worlds import GAMES
+from selectenv.worlds import CONTROL, GAMES
 
 OF_ONE_STRATEGY = ("agent", "search", "weights", "steps")
 """Settings that belong to one strategy, so that another one cannot take its place."""
@@ -23,7 +23,9 @@ OF_ONE_STRATEGY = ("agent", "search", "weights", "steps")
 
 def is_own_world(name: str) -> bool:
     """Return whether a name stands for a world that is not among the published ones."""
-    return is_reference(name) or (name in list(selectenv.WORLDS) and name not in {**selectenv.TABULAR, **GAMES})
+    return is_reference(name) or (
+        name in list(selectenv.WORLDS) and name not in {**selectenv.TABULAR, **GAMES, **CONTROL}
+    )
 
 
 def is_own_strategy(name: str) -> bool:

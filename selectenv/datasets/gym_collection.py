@@ -14,7 +14,7 @@ from selectenv.errors import OptionError
 from selectenv.io.resources import require_memory
 from selectenv.options import DataOptions
 from selectenv.streams import generator
-from selectenv.typing import Float32Array, IntArray
+from selectenv.typing import Float32Array, FloatArray, IntArray
 
 LANES = 50
 """Episodes that are played side by side."""
@@ -31,17 +31,18 @@ def collection(world: GymWorld, options: DataOptions) -> tuple[dict[str, Any], C
     assert options.dataset_size is not None
     assert options.expert_share is not None
     assert options.mixture is not None
-    expert, share = None, options.expert_share
+    low, high = (share, share) if isinstance(share := options.expert_share, float) else share
+    expert = None
     if options.expert is None:
-        share = 0.0
+        low = high = 0.0
         if options.mixture != "all":
             raise OptionError(f"expert=None is random data, and the mixture {options.mixture!r} needs an expert")
-    elif share > 0 or options.mixture != "all":
+    elif high > 0 or options.mixture != "all":
         expert = load_gym_expert(world, options.expert)
     spec = {
         "world": world.name,
         "world_fingerprint": world.fingerprint,
-        "expert_share": float(share),
+        "expert_share": low if low == high else [low, high],
         "mixture": options.mixture,
         "expert": "none" if expert is None else expert.fingerprint,
         "size": int(options.dataset_size),
@@ -66,28 +67,36 @@ def collect_vectors(world: GymWorld, spec: dict[str, Any], expert: GymExpert | N
     steps = -(-size // count)
     lanes, record = Lanes(world, count), VectorEpisodes(count, steps, world.width)
     lanes.reset(seeds[:count])
-    every = np.arange(count)
+    every, low, high = np.arange(count), *np.broadcast_to(spec["expert_share"], 2).tolist()
+    drawn = generator(spec["seed"], "shares", *identity)
+    shares = drawn.uniform(low, high, count)
     for step in range(steps):
-        actions = _mixed_actions(lanes.observations, world.n_actions, expert, spec, rng)
+        actions = _mixed_actions(lanes.observations, world.n_actions, expert, shares, spec["mixture"], rng)
         record.before(step, lanes.observations, actions)
         moves = lanes.step(actions, every)
         record.after(step, moves.reward, moves.terminated, moves.truncated, moves.entered)
         over = every[moves.terminated | moves.truncated]
         lanes.reset([None] * len(over), over)
+        shares[over] = drawn.uniform(low, high, len(over))
     lanes.close()
     return record.dataset(size, world.n_actions, world.columns, spec)
 
 
 def _mixed_actions(
-    observations: Float32Array, n_actions: int, expert: GymExpert | None, spec: dict[str, Any], rng: np.random.Generator
+    observations: Float32Array,
+    n_actions: int,
+    expert: GymExpert | None,
+    shares: FloatArray,
+    mixture: str,
+    rng: np.random.Generator,
 ) -> IntArray:
     """Draw the next action of each lane: the expert's, or a random action ("all" or "non-expert")."""
     count = len(observations)
-    follow, other = rng.random(count) < spec["expert_share"], rng.integers(n_actions, size=count)
+    follow, other = rng.random(count) < shares, rng.integers(n_actions, size=count)
     skip = rng.integers(max(1, n_actions - 1), size=count)
     if expert is None:
         return other
     advised = expert.actions(observations)
-    if spec["mixture"] == "non-expert":
+    if mixture == "non-expert":
         other = (skip + (skip >= advised)) % n_actions
     return np.where(follow, advised, other)

@@ -36,13 +36,12 @@ def size(options: DataOptions, usual: int) -> int:
 def collection(world: MinAtarWorld, options: DataOptions) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
     """Return the spec of the dataset described by resolved options, and the function that collects it."""
     assert options.dataset_size is not None
-    assert options.expert_share is not None
     assert options.mixture is not None
-    random_only = options.expert_share == 0 and options.mixture == "all"  # needs no expert
+    random_only = options.one_share == 0 and options.mixture == "all"  # needs no expert
     expert = None if random_only else load_expert(world, options.expert)
     spec = play_spec(
         world,
-        expert_share=options.expert_share,
+        expert_share=options.one_share,
         mixture=options.mixture,
         expert=expert,
         size=options.dataset_size,

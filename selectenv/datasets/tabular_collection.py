@@ -37,11 +37,10 @@ def size(options: DataOptions) -> int:
 def collection(world: TabularWorld, options: DataOptions) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
     """Return the spec of the dataset described by resolved options, and the function that collects it."""
     assert options.dataset_size is not None
-    assert options.expert_share is not None
     assert options.mixture is not None
     spec = dataset_spec(
         world,
-        expert_share=options.expert_share,
+        expert_share=options.one_share,
         mixture=options.mixture,
         expert=options.expert,
         size=options.dataset_size,

@@ -7,7 +7,7 @@ vector environment where the id has one. Observations are flattened to vectors o
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -158,7 +158,7 @@ class Lanes:
 
 
 class VectorLanes:
-    """The same with Gymnasium's vector environment of the id; all lanes are reset together, by one seed."""
+    """The same with Gymnasium's vector environment of the id; all lanes are reset together, by the first seed."""
 
     def __init__(self, world: GymWorld, count: int) -> None:
         """Make the vector environment."""
@@ -172,9 +172,9 @@ class VectorLanes:
         """Return the number of lanes."""
         return self._count
 
-    def reset(self, seed: int) -> None:
+    def reset(self, seeds: Sequence[int | None]) -> None:
         """Start an episode in every lane."""
-        self.observations = self._env.reset(seed=seed)[0].reshape(self._count, -1)
+        self.observations = self._env.reset(seed=seeds[0])[0].reshape(self._count, -1)
 
     def step(self, actions: IntArray, which: IntArray) -> Moves:
         """Take one action in each of the lanes ``which``; the others, whose episodes are over, are ignored."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from selectenv.checks import check_int
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.domains.compiled_lanes import CompiledLanes, make_lanes
 from selectenv.domains.gym_env import GymWorld, Lanes, VectorLanes
 from selectenv.errors import DatasetError, LongEpisodeWarning, UnseenStatesWarning
 from selectenv.kernels.network.packed_images import draw_actions
@@ -48,7 +49,7 @@ class VectorReturns:
         rng = generator(check_int("seed", seed, 0), "evaluation")
         self._seeds: list[int | None] = rng.integers(2**31, size=self._episodes).tolist()
         self._keys = rng.integers(2**64, size=self._episodes, dtype=np.uint64)
-        self._lanes: Lanes | VectorLanes | None = None
+        self._lanes: Lanes | VectorLanes | CompiledLanes | None = None
 
     def returns(self, policies: PolicyBatch, discount: float) -> FloatArray:
         """Return the mean return of each policy [policies]."""
@@ -66,7 +67,8 @@ class VectorReturns:
 
     def episode_returns(self, policies: PolicyBatch, which: int, discount: float = 1.0) -> tuple[FloatArray, IntArray]:
         """Return the returns [episodes] of one policy, and the numbers of all steps and of those in unknown states."""
-        lanes = self._begin()
+        lanes = self._lanes = make_lanes(self.world, self._episodes) if self._lanes is None else self._lanes
+        lanes.reset(self._seeds)
         total, steps, factor = np.zeros(self._episodes), np.zeros(2, np.int64), 1.0
         playing = np.arange(self._episodes)
         for step in range(EPISODE_LIMIT):
@@ -91,14 +93,3 @@ class VectorReturns:
                 stacklevel=3,
             )
         return total, steps
-
-    def _begin(self) -> Lanes | VectorLanes:
-        """Return the lanes, each at the start of its episode."""
-        if self._lanes is None:
-            kind = VectorLanes if self.world.has_vector_env else Lanes
-            self._lanes = kind(self.world, self._episodes)
-        if isinstance(self._lanes, VectorLanes):
-            self._lanes.reset(int(self._seeds[0] or 0))
-        else:
-            self._lanes.reset(self._seeds)
-        return self._lanes

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -262,7 +262,7 @@ class NetworkLearner:
             updates = math.ceil(self.warm_share * settings.updates)
             settings, begun, history = replace(settings, updates=updates, evaluations=1), before.updates, before.digest
             copy_networks(fresh, before.networks)
-        what = [VERSION, type(fresh).__name__, dataset.fingerprint, asdict(settings), int(self.seed), run]
+        what = [VERSION, type(fresh).__name__, dataset.fingerprint, settings.identity, int(self.seed), run]
         found = hashlib.blake2b(json.dumps([*what, self.warm_start, history, *identity]).encode(), digest_size=16)
         found.update(labels)
         digest = found.hexdigest()

@@ -27,12 +27,15 @@ FAST_REFITS = 10
 
 @dataclass(frozen=True)
 class Preset:
-    """Size of the data of a game, and hyperparameters of the networks that are trained on them."""
+    """Size of the data of a world, and hyperparameters of the networks that are trained on them."""
 
     transitions: int
     updates: int
     rate: float
     target_step: float = 0.005
+    expectile: float = 0.7
+    decay: bool = False
+    """Whether the learning rate falls linearly to 0."""
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -41,7 +44,13 @@ class Preset:
 
     def settings(self, updates: int | None = None) -> Settings:
         """Return the hyperparameters of a training run, with another number of updates if one is given."""
-        return Settings(self.updates if updates is None else updates, self.rate, self.target_step)
+        return Settings(
+            self.updates if updates is None else updates,
+            self.rate,
+            self.target_step,
+            self.expectile,
+            decay=self.decay,
+        )
 
 
 @dataclass(frozen=True)

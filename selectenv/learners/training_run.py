@@ -3,14 +3,14 @@
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from selectenv.checks import check_int, check_real
+from selectenv.checks import check_flag, check_int, check_real
 from selectenv.errors import DivergedError, WeightsFileError
 from selectenv.io.stop_requests import stop_if_requested
 from selectenv.io.weights import load_weights, save_weights
@@ -42,6 +42,8 @@ class Settings:
     batch: int = 256
     evaluations: int = 1
     """Evaluations of a training run, equally spaced over its last part; the last one is at its end."""
+    decay: bool = False
+    """Whether the learning rate falls linearly to 0 over a run."""
 
     def __post_init__(self) -> None:
         """Reject values that train nothing."""
@@ -51,6 +53,16 @@ class Settings:
         check_real("the learning rate", self.rate, "(0, inf)")
         check_real("the target step", self.target_step, "[0, 1]")
         check_real("the expectile", self.expectile, "(0, 1)")
+        check_flag("decay", self.decay)
+
+    @property
+    def identity(self) -> dict[str, float]:
+        """What identifies a training run, ready for JSON; runs without decay have the identity that they always had."""
+        return {name: value for name, value in asdict(self).items() if name != "decay" or value}
+
+    def rate_after(self, done: int) -> float:
+        """Return the learning rate after ``done`` updates of a run."""
+        return self.rate * (1 - done / self.updates) if self.decay else self.rate
 
     @property
     def evaluated_at(self) -> tuple[int, ...]:
@@ -84,8 +96,14 @@ class Run(Protocol):
     def policy_of(self, weights: Weights) -> ValuedPolicy:
         """Return the policy of acting networks with other weights."""
 
-    def advance(self, chosen: IntArray, done: int) -> None:
-        """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones."""
+    def advance(self, chosen: IntArray, done: int, rate: float | None = None) -> None:
+        """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones.
+
+        Args:
+            chosen: the transitions.
+            done: number of earlier updates.
+            rate: the learning rate; by default that of the settings.
+        """
 
 
 def train(
@@ -127,9 +145,10 @@ def train(
         first, last = done, min(done + STRETCH, end)
         draw = generator(seed, *identity, "batches", first)
         chosen = pool[draw.integers(len(pool), size=(STRETCH, settings.batch))[: last - first]]
+        rate = settings.rate_after(first - begun)
         while done < last:
             until = min([last, *(point for point in points if point > done)])
-            run.advance(chosen[done - first : until - first], done)
+            run.advance(chosen[done - first : until - first], done, rate)
             done = until
             kept += [_acting_weights(run) for point in points if point == done]
         weights = (network.flat for network in run.networks.values())
@@ -261,8 +280,8 @@ class IqlRun:
         """The layers of the two action-value networks."""
         return self._leaders[0].layers, self._leaders[1].layers
 
-    def advance(self, chosen: IntArray, done: int) -> None:
-        """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones."""
+    def advance(self, chosen: IntArray, done: int, rate: float | None = None) -> None:
+        """Make one update per row of chosen transitions [updates, size]; see `Run`."""
         self.losses = iql_updates(
             *self._leaders,
             self._value,
@@ -270,7 +289,7 @@ class IqlRun:
             self._data,
             chosen,
             done,
-            self._rule,
+            self._rule if rate is None else self._rule._replace(rate=rate),
             self._observations,
             self._batches,
             self._pass,
@@ -315,8 +334,9 @@ class CloningRun:
         """The layers of the network."""
         return self._network.layers
 
-    def advance(self, chosen: IntArray, done: int) -> None:
-        """Make one update per row of chosen transitions [updates, size], after ``done`` earlier ones."""
+    def advance(self, chosen: IntArray, done: int, rate: float | None = None) -> None:
+        """Make one update per row of chosen transitions [updates, size]; see `Run`."""
+        used = self._rate if rate is None else rate
         self.losses = cloning_updates(
-            self._network, self._data, chosen, done, self._rate, self._observations, self._batch, self._pass
+            self._network, self._data, chosen, done, used, self._observations, self._batch, self._pass
         )

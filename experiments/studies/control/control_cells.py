@@ -7,6 +7,7 @@ expert that collected the data to 1.
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,38 @@ FRESH_SEED, FRESH_EPISODES = 1, 200
 FULL, NONE = "full labels", "no labels"
 REFERENCES = (FULL, NONE)
 METRICS = ("return", "normalised")
-PLAYING = {"CartPole": 0.02, "Acrobot": 0.7, "LunarLander": 1.0, "MountainCar": 0.3}
+PLAYING = {"CartPole": 0.01, "Acrobot": 0.02, "LunarLander": 0.4, "MountainCar": 0.01}
 """Seconds on one core per evaluation, 50 episodes."""
-COLLECTING = 15.0
-"""Seconds on one core to collect and cluster 100,000 transitions, once per world and seed."""
+COLLECTING, CLUSTERING = 3.0, 0.3
+"""Seconds on one core to collect 100,000 transitions, and to find 200 clusters of them."""
+TABLE, NETWORK = "table", "network"
+"""What learns."""
 TRAINING = cache_folder() / "training"
 """Directory of the checkpoints of unfinished cells."""
+
+
+def control_cell(
+    study: str, world: str, strategy: str, seed: int, groups: int | str, variant: str = TABLE, **more: Any
+) -> Cell:
+    """Return a cell; other data, or another preset of networks, give another cell.
+
+    Args:
+        study: the study it belongs to.
+        world: the world.
+        strategy: what it is compared as.
+        seed: seed of the data, of the selection and of the learner.
+        groups: what a label covers.
+        variant: `TABLE` or `NETWORK`.
+        **more: more settings of the cell.
+    """
+    defaults = selectenv.CONTROL[world].defaults
+    options: dict[str, Any] = {"groups": groups, "expert_share": defaults.expert_share}
+    if variant == NETWORK:
+        options |= {"learner": "iql", "learner_seed": seed}
+        more["preset"] = asdict(defaults.learning.preset(None))
+    return Cell(
+        study, world, strategy, seed, {"variant": variant, "expert": expert_mark(world), "problem": options, **more}
+    )
 
 
 def expert_mark(world: str) -> str:

@@ -13,13 +13,14 @@ from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.study import Study
 from experiments.studies.control.control_cells import (
+    CLUSTERING,
     COLLECTING,
     FRESH_EPISODES,
     FULL,
     PLAYING,
     WORLDS,
+    control_cell,
     control_rows,
-    expert_mark,
     fresh_problem,
     panels,
     record,
@@ -49,13 +50,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
     """Return one cell per seed, world and kind of groups; 200 clusters and episodes, which are compared, first."""
     kinds: list[int | str] = [200, "episode", *(count for count in COUNTS if count != 200)]
     return [
-        Cell(
-            NAME,
-            world,
-            EPISODES if isinstance(kind, str) else name_of(kind),
-            seed,
-            {"variant": "table", "expert": expert_mark(world), "problem": {"groups": kind}},
-        )
+        control_cell(NAME, world, EPISODES if isinstance(kind, str) else name_of(kind), seed, kind)
         for seed in range(seeds)
         for world in WORLDS
         for kind in kinds
@@ -133,10 +128,11 @@ def figures(results: list[Result]) -> dict[str, Any]:
 
 def cpu_hours(cells: list[Cell]) -> float:
     """Return the estimated duration of cells on one core, in hours."""
-    total = 0.0
+    total = COLLECTING * len({(cell.world, cell.seed) for cell in cells})
     for cell in cells:
-        playing = PLAYING[cell.world] * FRESH_EPISODES / 50 + LEARNING.get(cell.settings["problem"]["groups"], 0.0)
-        total += COLLECTING + (1 + len(SHARES)) * playing
+        groups = cell.settings["problem"]["groups"]
+        playing = PLAYING[cell.world] * FRESH_EPISODES / 50 + LEARNING.get(groups, 0.0)
+        total += CLUSTERING * (1.0 if isinstance(groups, str) else groups / 200) + (1 + len(SHARES)) * playing
     return total / 3600
 
 

@@ -1,5 +1,6 @@
 """Which strategy labels groups of states best in the control worlds, with tables and with networks?"""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ from experiments.studies.control.control_cells import (
     FRESH_EPISODES,
     FULL,
     GROUPS,
+    NETWORK,
     PLAYING,
     REFERENCES,
     SHARES,
+    TABLE,
     WORLDS,
     checkpoints_of,
+    control_cell,
     control_problem,
     control_rows,
-    expert_mark,
     fresh_problem,
     panels,
     record,
@@ -32,66 +35,76 @@ from experiments.studies.control.control_cells import (
 )
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
+from selectenv.options import TrainingOptions
 
 NAME = "control-heuristics"
-HEURISTICS = (
+QUICK = (
+    "uniform",
+    "visitation",
+    "visitation-on-policy",
     "guided",
     "guided-on-policy",
     "terminal",
     "terminal-guided",
-    "uniform",
-    "visitation",
-    "visitation-on-policy",
     "learned",
-    "imagine",
-    "auto",
 )
+PLANNING = {"imagine": 28.0, "auto": 32.0}
+"""Strategies that plan with imagined rewards, and their seconds on one core per episode."""
+HEURISTICS = (*QUICK, *PLANNING)
 """The strategies that never ask the evaluator."""
-SEARCHES = ("best-of", "es-200")
 CALLS = {"best-of": 8, "es-200": 200}
-"""Evaluations of a search per budget."""
+"""Searches, and their evaluations per budget."""
 NETWORK_WORLDS = ("CartPole", "Acrobot")
 NETWORK_SEEDS = 3
 OPEN = ("uniform", "visitation", "terminal")
 """Strategies whose labels do not depend on what is learned: one training run per budget."""
 REFITS = 10
-"""Refits of the network within an episode of guided."""
-TRAINING_SECONDS = 30.0
+"""Refits of the network within an episode of guided; they start from the networks of the refit before."""
+TRAINING_SECONDS = 25.0
 """Seconds on one core per training run of a network."""
-TABLE, NETWORK = "table", "network"
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return tables with heuristics, then networks, then searches, which take longest; seed by seed."""
+    """Return all labels first, then quick strategies, networks, and what takes longest."""
+
+    def tables(strategies: Iterable[str], worlds: Iterable[str] = WORLDS) -> list[Cell]:
+        plan = [(seed, world, name) for seed in range(seeds) for world in worlds for name in strategies]
+        return [cell for seed, world, name in plan for cell in _table_cells(world, name, seed)]
+
     few = min(seeds, NETWORK_SEEDS)
-    found = [_cell(world, name, seed, TABLE) for seed in range(seeds) for world in WORLDS for name in REFERENCES]
-    found += [_cell(world, FULL, seed, NETWORK) for seed in range(few) for world in WORLDS]
-    found += [_cell(world, name, seed, TABLE) for seed in range(seeds) for world in WORLDS for name in HEURISTICS]
-    for seed in range(few):
-        for share in SHARES:
-            found += [
-                _cell(world, name, seed, NETWORK, share=share) for world in NETWORK_WORLDS for name in (*OPEN, "guided")
-            ]
-    for seed in range(seeds):
-        found += [
-            _cell(world, name, seed, TABLE, share=share) for name in SEARCHES for world in WORLDS for share in SHARES
-        ]
-    return found
+    networks = [
+        _cell(world, name, seed, NETWORK, share=share)
+        for seed in range(few)
+        for share in SHARES
+        for world in NETWORK_WORLDS
+        for name in (*OPEN, "guided")
+    ]
+    return [
+        *tables(REFERENCES),
+        *(_cell(world, FULL, seed, NETWORK) for seed in range(few) for world in WORLDS),
+        *tables((*QUICK, "best-of")),
+        *tables(("es-200",), [world for world in WORLDS if world != "LunarLander"]),
+        *networks,
+        *tables(PLANNING),
+        *tables(("es-200",), ("LunarLander",)),
+    ]
 
 
-def _cell(world: str, strategy: str, seed: int, variant: str, **more: Any) -> Cell:
-    options: dict[str, Any] = {"groups": GROUPS}
-    if variant == NETWORK:
-        options |= {"learner": "iql", "learner_seed": seed}
-    return Cell(
-        NAME, world, strategy, seed, {"variant": variant, "expert": expert_mark(world), "problem": options, **more}
-    )
+def _table_cells(world: str, strategy: str, seed: int) -> list[Cell]:
+    """Return one cell, or for a search, whose sets depend on the budget, one per budget."""
+    if strategy not in CALLS:
+        return [_cell(world, strategy, seed)]
+    return [_cell(world, strategy, seed, share=share) for share in SHARES]
+
+
+def _cell(world: str, strategy: str, seed: int, variant: str = TABLE, **more: Any) -> Cell:
+    return control_cell(NAME, world, strategy, seed, GROUPS, variant, **more)
 
 
 def run_cell(cell: Cell) -> list[Record]:
     """Choose labels, learn, and evaluate in fresh episodes."""
     network = cell.settings["variant"] == NETWORK
-    more = {"checkpoints": str(checkpoints_of(cell))} if network else {}
+    more = {"checkpoints": str(checkpoints_of(cell)), "warm_start": True} if network else {}
     fresh = fresh_problem(cell, **more)
     if cell.strategy in REFERENCES:
         records = [record(cell.world, fresh, reference_labels(fresh, cell.strategy), None)]
@@ -184,7 +197,11 @@ def cpu_hours(cells: list[Cell]) -> float:
         judged = 1 if cell.strategy in REFERENCES or "share" in cell.settings else len(SHARES)
         total += judged * playing * FRESH_EPISODES / 50
         if cell.settings["variant"] == NETWORK:
-            total += TRAINING_SECONDS * (1 + (REFITS - 1 if cell.strategy == "guided" else 0))
+            total += TRAINING_SECONDS * (
+                2 + TrainingOptions.warm_share * (REFITS - 1) if cell.strategy == "guided" else 1
+            )
+        else:
+            total += PLANNING.get(cell.strategy, 0.0)
         total += CALLS.get(cell.strategy, 0) * playing
     return total / 3600
 

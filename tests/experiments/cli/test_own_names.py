@@ -272,7 +272,16 @@ def test_what_takes_the_place_of_what():
     sys.path.append(os.getcwd())
     try:
         assert is_own_world(WORLD)
-        assert not is_own_world("Graph")
+        assert not any(map(is_own_world, ("Graph", "Breakout", "CartPole")))
+        control = find_studies()["control-heuristics"].cells(2, "exact")
+        mine = chosen_cells(control, "CartPole/full labels")
+        assert [(cell.settings["variant"], cell.seed) for cell in mine] == [
+            ("table", 0),
+            ("table", 1),
+            ("network", 0),
+            ("network", 1),
+        ]
+        assert {cell.strategy for cell in chosen_cells(control, f"CartPole/{RAREST}")} == {RAREST}
         assert is_own_strategy("a/b.zip")
         assert not is_own_strategy("guided")
         assert not is_own_strategy("nothing")

@@ -30,16 +30,7 @@ from selectenv.evaluation.vector_returns import VectorReturns
 from selectenv.policies import PolicyList, TablePolicy, UniformPolicy
 
 SMALL = {"dataset_size": 3_000, "groups": 20, "rollouts": 5}
-FREE = (
-    "uniform",
-    "visitation",
-    "visitation-on-policy",
-    "guided",
-    "guided-on-policy",
-    "terminal",
-    "terminal-guided",
-    "learned",
-)
+FREE = [name for name, row in agents.AGENTS.items() if row.kind.taxonomy.evaluator == "never"]
 CARTPOLE = GymWorld("CartPole-v1")
 
 
@@ -81,6 +72,31 @@ def test_data_are_transitions_of_the_environment(problem):
     assert again.fingerprint == data.fingerprint
     other = selectenv.make_problem("CartPole", **SMALL, dataset_seed=1, cache=False).dataset
     assert other.fingerprint != data.fingerprint
+
+
+def test_every_episode_can_have_its_own_expert_share():
+    """The expert always pushes to the right, so the share of such actions tells the expert share of an episode."""
+    options = {"expert": lambda o: 2, "dataset_size": 20_000, "groups": "state", "cache": False}
+    data = selectenv.make_problem("MountainCar", expert_share=(0.4, 1.0), **options).dataset
+    starts = np.flatnonzero(data.episode_start)
+    right = np.add.reduceat(data.action == 2, starts) / np.diff([*starts, len(data)])
+    drawn = (right - 1 / 3) / (2 / 3)  # the other actions are drawn from all three
+    assert 0.68 < drawn.mean() < 0.72 + 0.03
+    assert 0.4 - 0.15 < drawn.min() < 0.5
+    assert 0.95 < drawn.max() <= 1
+    assert 0.14 < drawn.std() < 0.21  # a uniform distribution has 0.173
+    assert data.spec["expert_share"] == [0.4, 1.0]
+    one, pair = (
+        selectenv.make_problem("MountainCar", expert_share=share, **{**options, "dataset_size": 500}).dataset
+        for share in (0.4, (0.4, 0.4))
+    )
+    assert one.fingerprint == pair.fingerprint
+
+
+def test_lunar_lander_draws_a_share_per_episode():
+    data = selectenv.make_problem("LunarLander", dataset_size=600, groups=5, cache=False).dataset
+    assert data.spec["expert_share"] == [0.0, 1.0]
+    assert selectenv.CONTROL["CartPole"].defaults.expert_share == 0.5
 
 
 def test_time_limits_truncate_and_falls_terminate():
@@ -134,7 +150,7 @@ def test_returns_do_not_depend_on_other_policies(problem):
 
 def test_vector_environments_step_like_single_ones():
     vector, single = VectorLanes(CARTPOLE, 6), Lanes(CARTPOLE, 6)
-    vector.reset(3)
+    vector.reset([3] * 6)
     single.reset([0] * 6)
     for env, state in zip(single._envs, vector._env.unwrapped.state.T, strict=True):
         env.unwrapped.state = state.copy()
@@ -152,14 +168,17 @@ def test_vector_environments_step_like_single_ones():
 
 @pytest.mark.parametrize("world", list(selectenv.CONTROL))
 def test_every_control_world_plays_with_every_strategy(world):
-    env = gym.make(selectenv.env_id(world), budget=3, dataset_size=1_500, groups=12, rollouts=2)
+    env = gym.make(
+        selectenv.env_id(world), budget=3, dataset_size=1_500, groups=12, rollouts=2, render_mode="rgb_array"
+    )
+    assert {"guided", "terminal-guided", "learned", "imagine", "auto"} < {*FREE}
     for name in FREE:
         episode = agents.play(env, agents.make(name), seed=0)
         assert len(episode.labels) == 3
         assert np.isfinite(episode.performance)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checkers recommend other spaces
-        check_env(env.unwrapped, skip_render_check=True)
+        check_env(env.unwrapped)
         check_env_sb3(env.unwrapped)
     vector = gym.make_vec(
         selectenv.env_id(world),
@@ -175,7 +194,8 @@ def test_every_control_world_plays_with_every_strategy(world):
         _, rewards, over, *_ = vector.step(np.full(2, action))
     assert over.all()
     assert rewards[0] == rewards[1]
-    assert (env.render_mode, env.unwrapped.problem.dataset.n_states) == (None, 12)
+    assert env.unwrapped.problem.dataset.n_states == 12
+    assert env.render().shape[2] == 3
 
 
 @pytest.mark.parametrize("world", list(selectenv.CONTROL))

@@ -17,7 +17,8 @@ from selectenv.datasets.grouping import group_states
 from selectenv.datasets.vector_observations import Vectors
 from selectenv.errors import ObservationError
 from selectenv.kernels.threads import in_chunks
-from selectenv.learners import CloningLearner, IqlLearner, Settings
+from selectenv.learners import CloningLearner, IqlLearner, Settings, training_run
+from selectenv.learners.training_run import IqlRun
 from selectenv.policies import LabelledPolicy
 from tests.selectenv.learners.vector_data import choices, vector_data
 
@@ -173,6 +174,36 @@ def test_observations_of_another_shape_are_refused(learner, wrong):
     with pytest.raises(ObservationError, match="an observation must"):
         policy.probabilities(np.zeros(len(wrong), int), wrong)
     np.testing.assert_allclose(policy.probabilities(np.zeros(3, int), np.zeros((3, 5))).sum(axis=1), 1)
+
+
+def test_the_learning_rate_falls_to_zero(monkeypatch):
+    """A run with decay is a run whose rate is set by hand, stretch by stretch; warm starts begin with the full rate."""
+    monkeypatch.setattr(training_run, "STRETCH", 4)
+    falling = Settings(updates=12, batch=16, decay=True)
+    assert [falling.rate_after(done) for done in (0, 3, 12)] == [1e-3, 0.75e-3, 0.0]
+    assert SHORT.rate_after(9) == SHORT.rate
+    data, used = vector_data(), []
+    every, advance = np.ones(data.n_states, bool), IqlRun.advance
+
+    def noted(run, chosen, done, rate=None):
+        used.append((done, rate))
+        advance(run, chosen, done, rate)
+
+    monkeypatch.setattr(IqlRun, "advance", noted)
+    learner = IqlLearner(settings=replace(falling, evaluations=3), warm_start=True, warm_share=0.5)
+    first = learner.fit(data, data.all_rewards, np.arange(data.n_states) < data.n_states // 2)
+    assert used == [(0, 1e-3), (4, 1e-3 * (1 - 4 / 12)), (8, used[2][1]), (9, used[2][1]), (11, used[2][1])]
+    assert used[2][1] == pytest.approx(1e-3 / 3)
+    used.clear()
+    learner.fit_from(first, data, data.all_rewards, every)
+    assert used == [(12, 1e-3), (16, pytest.approx(1e-3 / 3))]
+    plain, decayed = learned(data, every), IqlLearner(settings=falling).fit(data, data.all_rewards, every)
+    assert (weights(plain.policy) != weights(decayed.policy)).any()
+
+
+def test_runs_without_decay_keep_their_checkpoints():
+    assert "decay" not in SHORT.identity
+    assert replace(SHORT, decay=True).identity == {**SHORT.identity, "decay": True}
 
 
 def test_threads_do_not_change_results():
