@@ -1,5 +1,6 @@
 """The committed archives hold results of today's cells: a change of their keys would orphan hours of training."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from experiments.engine.archive import read_archive
 from experiments.studies import find_studies
 
 ARCHIVES = sorted((Path(__file__).parents[3] / "docs" / "archives").glob("*.jsonl.xz"))
+NETWORKS = next(path for path in ARCHIVES if path.name == "networks.jsonl.xz")
 
 
 def test_there_are_archives():
@@ -19,9 +21,37 @@ def test_archived_results_belong_to_cells_of_studies(path):
     keys = {
         cell.key
         for study in find_studies().values()
-        if study.cpu_hours is not None
         for cell in study.cells(study.seeds, "exact")
     }
     rows = read_archive(path)
     assert rows
     assert [row[1:5] for row in rows if row[0] not in keys] == []
+
+
+def test_the_page_of_the_games_quotes_the_archived_runs():
+    """Warm starts, and networks on the data of other experts: the numbers in docs/minatar.md."""
+    page = " ".join((ARCHIVES[0].parents[1] / "minatar.md").read_text(encoding="utf-8").split())
+    rows = [
+        (world, strategy, seed, json.loads(settings), json.loads(records))
+        for _, _, world, strategy, seed, settings, _, records, *_ in read_archive(NETWORKS)
+    ]
+    for game in ("Breakout", "Asterix"):
+        (records,) = (
+            records
+            for world, strategy, _, settings, records in rows
+            if (world, strategy) == (game, "refits") and "growth" not in settings
+        )
+        for name in ("warm start", "return"):
+            first, second, third = (f"{record[name]:.1f}" for record in records)
+            assert f"{first}, {second} and {third}" in page
+    found = {
+        settings["problem"].get("expert", "published"): records[0]
+        for world, strategy, seed, settings, records in rows
+        if (world, strategy, seed, settings["variant"]) == ("Breakout", "full labels", 0, "paper")
+        and settings["problem"].get("expert_share", 0.5) == 0.5
+        and "updates" not in settings["problem"]
+    }
+    names = ("published", *(f"published-{seed}" for seed in (1, 2, 3)))
+    returns, last = ([f"{found[name][metric]:.1f}" for name in names] for metric in ("return", "last weights"))
+    assert "networks earn {} on the data of seed 0 and {}, {} and {} on those".format(*returns) in page
+    assert "last weights {}, {}, {} and {}".format(*last) in page
