@@ -35,6 +35,7 @@ class FlatObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(self, env: Any) -> None:
         """Flatten the observations of ``env``."""
         n = selection_env(env).problem.n_states
+        _check_not_flat(env)
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self.observation_space, self.layout = flat_space(env.observation_space, n)
@@ -61,6 +62,7 @@ class FlatVectorObservation(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
         """Flatten the observations of ``env``."""
         super().__init__(env)
+        _check_not_flat(env)
         if not isinstance(env.single_action_space, gym.spaces.Discrete):
             raise OptionTypeError(f"env must label one state per step, not act in {shown(env.single_action_space)}")
         n = int(env.single_action_space.n)
@@ -88,14 +90,20 @@ class FlatVectorObservation(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
         return np.stack(inner.call("action_masks"))  # type: ignore[attr-defined]  # Gymnasium's own vectors
 
 
+def _check_not_flat(env: Any) -> None:
+    """Reject an environment that is wrapped already."""
+    while isinstance(env, gym.Wrapper | gym.vector.VectorWrapper):
+        if isinstance(env, FlatObservation | FlatVectorObservation):
+            raise OptionTypeError("the observations of env are arrays already: FlatObservation is needed only once")
+        env = env.env
+
+
 def flat_space(space: Any, n: int) -> tuple[gym.spaces.Box, dict[str, slice]]:
     """Return the space of flat observations of a problem with n states, and where each part stands in them.
 
     Raises:
         OptionTypeError: the space is not that of an environment of reward selection.
     """
-    if isinstance(space, gym.spaces.Box):
-        raise OptionTypeError("the observations of env are arrays already: FlatObservation is needed only once")
     parts: dict[str, Any] = dict(space.spaces) if isinstance(space, gym.spaces.Dict) else {}
     names = [name for name in FEATURES if name in parts]
     if not names or len(names) < len(parts):

@@ -6,8 +6,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import selectenv
-from selectenv.errors import ActionError, OptionError, OptionTypeError, UnknownNameError
-from selectenv.wrappers import FlatObservation
+from selectenv.errors import ActionError, OptionError, UnknownNameError
 
 GRAPH = "RewardSelection-Graph-v0"
 
@@ -72,8 +71,3 @@ def test_members_have_the_spec_of_a_single_environment_and_no_drawing_without_a_
     single = gym.make(envs.get_attr("spec")[0])
     assert isinstance(single.unwrapped, selectenv.RewardSelectionEnv)
     assert single.reset(seed=0)[1]["budget"] == 2
-
-
-def test_observations_are_flattened_once():
-    with pytest.raises(OptionTypeError, match="only once"):
-        FlatObservation(FlatObservation(gym.make(GRAPH)))

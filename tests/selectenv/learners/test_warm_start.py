@@ -122,9 +122,9 @@ def test_an_episode_continues_and_its_performance_does_not(data, monkeypatch):
     made = []
     advance = training.IqlRun.advance
 
-    def count(run, chosen, done):
+    def count(run, chosen, done, *rate):
         made.append((done, len(chosen)))
-        advance(run, chosen, done)
+        advance(run, chosen, done, *rate)
 
     monkeypatch.setattr(training.IqlRun, "advance", count)
     options = {"dataset": data, "learner": "iql", "updates": 10, "rollouts": 2}

@@ -68,7 +68,7 @@ def test_copies_keep_it():
 def test_other_environments_are_refused():
     with pytest.raises(OptionTypeError, match="environment of reward selection"):
         FlatObservation(gym.make("CartPole-v1"))
-    with pytest.raises(OptionTypeError, match="observations of reward selection"):
+    with pytest.raises(OptionTypeError, match="only once"):
         FlatObservation(FlatObservation(selectenv.make_env("Graph", **SMALL)))
     with pytest.raises(OptionTypeError, match="observations of reward selection"):
         FlatObservation(gym.make_vec("CartPole-v1", num_envs=1, vectorization_mode="sync"))
