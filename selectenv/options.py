@@ -145,12 +145,12 @@ class DataOptions:
         Raises:
             OptionError: every episode is to draw its own.
         """
-        if not is_real(self.expert_share):
+        if not isinstance(self.expert_share, float):
             raise OptionError(
                 f"expert_share must be a number in [0, 1] here, not {shown(self.expert_share)}: only in control worlds "
                 "can every episode have its own"
             )
-        return float(self.expert_share)
+        return self.expert_share
 
     @property
     def is_named(self) -> bool:

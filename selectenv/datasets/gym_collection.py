@@ -31,7 +31,7 @@ def collection(world: GymWorld, options: DataOptions) -> tuple[dict[str, Any], C
     assert options.dataset_size is not None
     assert options.expert_share is not None
     assert options.mixture is not None
-    low, high = (share, share) if isinstance(share := options.expert_share, float) else share
+    low, high = _ends(options.expert_share)
     expert = None
     if options.expert is None:
         low = high = 0.0
@@ -67,9 +67,10 @@ def collect_vectors(world: GymWorld, spec: dict[str, Any], expert: GymExpert | N
     steps = -(-size // count)
     lanes, record = Lanes(world, count), VectorEpisodes(count, steps, world.width)
     lanes.reset(seeds[:count])
-    every, low, high = np.arange(count), *np.broadcast_to(spec["expert_share"], 2).tolist()
+    every = np.arange(count)
+    low, high = _ends(spec["expert_share"])
     drawn = generator(spec["seed"], "shares", *identity)
-    shares = drawn.uniform(low, high, count)
+    shares: FloatArray = drawn.uniform(low, high, count)
     for step in range(steps):
         actions = _mixed_actions(lanes.observations, world.n_actions, expert, shares, spec["mixture"], rng)
         record.before(step, lanes.observations, actions)
@@ -80,6 +81,12 @@ def collect_vectors(world: GymWorld, spec: dict[str, Any], expert: GymExpert | N
         shares[over] = drawn.uniform(low, high, len(over))
     lanes.close()
     return record.dataset(size, world.n_actions, world.columns, spec)
+
+
+def _ends(share: Any) -> tuple[float, float]:
+    """Return the smallest and the largest expert share of an episode."""
+    low, high = share if isinstance(share, tuple | list) else (share, share)
+    return float(low), float(high)
 
 
 def _mixed_actions(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from selectenv.checks import did_you_mean, shown
 from selectenv.errors import MissingExtraError, UnknownNameError, WorldError
@@ -102,6 +103,19 @@ class GymWorld:
         except Exception as error:  # environments can raise anything
             raise WorldError(f"{self.spec.id} cannot be made: {shown(str(error))}") from error
 
+    def flat(self, observation: Any) -> NDArray[Any]:
+        """Return an observation of the environment as a vector [d].
+
+        Raises:
+            WorldError: it has another size than the observations that the environment announced.
+        """
+        found = np.ravel(observation)
+        if len(found) != self.width:
+            raise WorldError(
+                f"{self.name} returned an observation of {len(found)} numbers; its observation space has {self.width}"
+            )
+        return found
+
     @property
     def has_vector_env(self) -> bool:
         """Whether Gymnasium has an environment that steps many copies at once."""
@@ -139,16 +153,16 @@ class Lanes:
         """Start an episode in each lane, or in the lanes ``which``; the seed None continues a lane's random stream."""
         lanes = range(len(self)) if which is None else which.tolist()
         for lane, seed in zip(lanes, seeds, strict=True):
-            self.observations[lane] = np.ravel(self._envs[lane].reset(seed=seed)[0])
+            self.observations[lane] = self.world.flat(self._envs[lane].reset(seed=seed)[0])
 
     def step(self, actions: IntArray, which: IntArray) -> Moves:
         """Take one action in each of the lanes ``which``."""
         reward, first = np.zeros(len(which)), self.world.first_action
         terminated, truncated = np.zeros(len(which), bool), np.zeros(len(which), bool)
-        envs, observations = self._envs, self.observations
+        envs, observations, flat = self._envs, self.observations, self.world.flat
         for i, (lane, action) in enumerate(zip(which.tolist(), actions.tolist(), strict=True)):
             observation, reward[i], terminated[i], truncated[i], _ = envs[lane].step(first + action)
-            observations[lane] = np.ravel(observation)
+            observations[lane] = flat(observation)
         return Moves(reward, terminated, truncated & ~terminated, observations[which])
 
     def close(self) -> None:

@@ -12,15 +12,7 @@ from selectenv.errors import OptionError
 from selectenv.learners.registry import make_learner
 from selectenv.policies import PolicyList, TablePolicy
 
-FREE = (
-    "uniform",
-    "visitation",
-    "visitation-on-policy",
-    "guided",
-    "guided-on-policy",
-    "terminal",
-    "terminal-guided",
-)
+FREE = [name for name, row in agents.AGENTS.items() if row.kind.taxonomy.evaluator == "never"]
 
 
 @pytest.mark.parametrize("world", list(selectenv.TABULAR))

@@ -190,10 +190,12 @@ def test_every_control_world_plays_with_every_strategy(world):
         rollouts=2,
     )
     vector.reset(seed=0)
+    env.reset(seed=0, options={"budget": 2})
     for action in (1, 2):
         _, rewards, over, *_ = vector.step(np.full(2, action))
+        _, reward, *_ = env.step(action)
     assert over.all()
-    assert rewards[0] == rewards[1]
+    assert rewards.tolist() == [reward, reward]
     assert env.unwrapped.problem.dataset.n_states == 12
     assert env.render().shape[2] == 3
 
@@ -259,6 +261,19 @@ def test_observations_are_flattened_and_actions_are_counted_from_zero(odd):
     # 20 steps, at most 5 more to the right than to the left: 12 steps to the right are the best
     assert problem.performance(np.ones(data.n_states, bool)) == 12.0
     assert GymWorld(gym.make(odd)).name == odd
+
+
+@pytest.mark.parametrize("returned", [np.zeros(3), np.zeros((2, 3)), np.zeros(1), np.zeros(0)])
+def test_observations_that_change_their_length(odd, returned, monkeypatch):
+    monkeypatch.setattr(Odd, "step", lambda self, action: (returned, 0.0, False, False, {}))
+    with pytest.raises(WorldError, match=rf"Odd-v0 returned an observation of {returned.size} numbers; .* has 4"):
+        selectenv.make_problem(f"gym:{odd}", expert=None, dataset_size=100, cache=False)
+
+
+def test_observations_that_are_not_numbers(odd, monkeypatch):
+    monkeypatch.setattr(Odd, "step", lambda self, action: (np.full((2, 2), np.nan), 0.0, False, False, {}))
+    with pytest.raises(DatasetError, match="vectors must be finite numbers"):
+        selectenv.make_problem(f"gym:{odd}", expert=None, dataset_size=100, cache=False)
 
 
 def test_worlds_that_cannot_be_used(odd):
