@@ -18,11 +18,7 @@ def test_there_are_archives():
 
 @pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.name)
 def test_archived_results_belong_to_cells_of_studies(path):
-    keys = {
-        cell.key
-        for study in find_studies().values()
-        for cell in study.cells(study.seeds, "exact")
-    }
+    keys = {cell.key for study in find_studies().values() for cell in study.cells(study.seeds, "exact")}
     rows = read_archive(path)
     assert rows
     assert [row[1:5] for row in rows if row[0] not in keys] == []

@@ -176,7 +176,9 @@ def test_estimated_hours():
     assert cpu_hours(cloning) == pytest.approx((0.2 * 125_000 * SECONDS["Breakout"] + 10) / 3600)
     warm, cold = (network_cell("Breakout", "guided", 0, "paper", **{**CLOSED, "warm": warm}) for warm in (True, False))
     one = 125_000 * SECONDS["Breakout"]
-    assert cpu_hours([cold]) - cpu_hours([warm]) == pytest.approx((36 - 6) * 0.8 * one / 3600)  # six refits from scratch
+    assert cpu_hours([cold]) - cpu_hours([warm]) == pytest.approx(
+        (36 - 6) * 0.8 * one / 3600
+    )  # six refits from scratch
     assert cpu_hours([cold]) == pytest.approx((42 * one + 60 * 1.0 + 36 * 5 * 0.1) / 3600)
 
 
