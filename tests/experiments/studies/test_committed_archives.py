@@ -47,7 +47,7 @@ def test_the_page_of_the_games_quotes_the_archived_runs():
         and settings["problem"].get("expert_share", 0.5) == 0.5
         and "updates" not in settings["problem"]
     }
-    names = ("published", *(f"published-{seed}" for seed in (1, 2, 3)))
+    names = ("published", *(f"published-{seed}" for seed in (1, 2, 3, 4)))
     returns, last = ([f"{found[name][metric]:.1f}" for name in names] for metric in ("return", "last weights"))
-    assert "networks earn {} on the data of seed 0 and {}, {} and {} on those".format(*returns) in page
-    assert "last weights {}, {}, {} and {}".format(*last) in page
+    assert "networks earn {} on the data of seed 0 and {}, {}, {} and {} on those".format(*returns) in page
+    assert "last weights {}, {}, {}, {} and {}".format(*last) in page
