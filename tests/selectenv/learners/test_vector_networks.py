@@ -191,7 +191,7 @@ def test_the_learning_rate_falls_to_zero(monkeypatch):
 
     monkeypatch.setattr(IqlRun, "advance", noted)
     learner = IqlLearner(settings=replace(falling, evaluations=3), warm_start=True, warm_share=0.5)
-    first = learner.fit(data, data.all_rewards, np.arange(data.n_states) < data.n_states // 2)
+    first = learner.fit(data, data.all_rewards, np.arange(data.n_states) < 2 * data.n_states // 3)
     assert used == [(0, 1e-3), (4, 1e-3 * (1 - 4 / 12)), (8, used[2][1]), (9, used[2][1]), (11, used[2][1])]
     assert used[2][1] == pytest.approx(1e-3 / 3)
     used.clear()
