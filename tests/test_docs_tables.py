@@ -277,6 +277,7 @@ def check_headlines(table: Table) -> None:
 
 
 CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
+    ("world", "network", "table over 200 groups"): None,  # see test_committed_archives.py
     ("id", "states", "actions", "horizon", "description", "best return"): check_environments,
     ("id", "actions", "channels", "states in 1,000,000 transitions", "published", "expert's return"): check_games,
     ("expert", "greedy return", "0", "0.3", "0.5", "0.7", "1", "reward at 0.5"): check_experts,

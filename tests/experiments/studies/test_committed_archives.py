@@ -9,7 +9,7 @@ from experiments.engine.archive import read_archive
 from experiments.studies import find_studies
 
 ARCHIVES = sorted((Path(__file__).parents[3] / "docs" / "archives").glob("*.jsonl.xz"))
-NETWORKS = next(path for path in ARCHIVES if path.name == "networks.jsonl.xz")
+NETWORKS, CONTROL = (ARCHIVES[0].parent / f"{name}.jsonl.xz" for name in ("networks", "control"))
 
 
 def test_there_are_archives():
@@ -51,3 +51,16 @@ def test_the_page_of_the_games_quotes_the_archived_runs():
     returns, last = ([f"{found[name][metric]:.1f}" for name in names] for metric in ("return", "last weights"))
     assert "networks earn {} on the data of seed 0 and {}, {}, {} and {} on those".format(*returns) in page
     assert "last weights {}, {}, {}, {} and {}".format(*last) in page
+
+
+def test_the_page_of_the_control_worlds_quotes_the_archived_runs():
+    page = (ARCHIVES[0].parents[1] / "control.md").read_text(encoding="utf-8")
+    found: dict[tuple[str, str], list[str]] = {}
+    for _, _, world, strategy, _, settings, _, records, *_ in sorted(read_archive(CONTROL), key=lambda row: row[4]):
+        if strategy == "full labels":
+            normalised = json.loads(records)[0]["normalised"]
+            found.setdefault((world, json.loads(settings)["variant"]), []).append(f"{normalised:.2f}")
+    worlds = sorted({world for world, _ in found})
+    assert worlds == ["Acrobot", "CartPole", "LunarLander", "MountainCar"]
+    for world in worlds:
+        assert f"| {world} | {', '.join(found[world, 'network'])} | {', '.join(found[world, 'table'])} |" in page
