@@ -60,8 +60,8 @@ OPEN = ("uniform", "visitation", "terminal")
 """Strategies whose labels do not depend on what is learned: one training run per budget."""
 REFITS = 10
 """Refits of the network within an episode of guided; they start from the networks of the refit before."""
-TRAINING_SECONDS = 25.0
-"""Seconds on one core per training run of a network."""
+UPDATE_SECONDS = 6e-4
+"""Seconds on one core per update of a network."""
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
