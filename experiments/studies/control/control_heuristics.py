@@ -60,8 +60,8 @@ OPEN = ("uniform", "visitation", "terminal")
 """Strategies whose labels do not depend on what is learned: one training run per budget."""
 REFITS = 10
 """Refits of the network within an episode of guided; they start from the networks of the refit before."""
-TRAINING_SECONDS = 25.0
-"""Seconds on one core per training run of a network."""
+UPDATE_SECONDS = 6e-4
+"""Seconds on one core per update of a network."""
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
@@ -197,9 +197,8 @@ def cpu_hours(cells: list[Cell]) -> float:
         judged = 1 if cell.strategy in REFERENCES or "share" in cell.settings else len(SHARES)
         total += judged * playing * FRESH_EPISODES / 50
         if cell.settings["variant"] == NETWORK:
-            total += TRAINING_SECONDS * (
-                2 + TrainingOptions.warm_share * (REFITS - 1) if cell.strategy == "guided" else 1
-            )
+            warm = 1 + TrainingOptions.warm_share * (REFITS - 1) if cell.strategy == "guided" else 0.0
+            total += UPDATE_SECONDS * cell.settings["preset"]["updates"] * (1 + warm)
         else:
             total += PLANNING.get(cell.strategy, 0.0)
         total += CALLS.get(cell.strategy, 0) * playing
