@@ -6,7 +6,7 @@ expert that collected the data to 1.
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -48,7 +48,14 @@ TRAINING = cache_folder() / "training"
 
 
 def control_cell(
-    study: str, world: str, strategy: str, seed: int, groups: int | str, variant: str = TABLE, **more: Any
+    study: str,
+    world: str,
+    strategy: str,
+    seed: int,
+    groups: int | str,
+    variant: str = TABLE,
+    learning: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> Cell:
     """Return a cell; other data, or another preset of networks, give another cell.
 
@@ -59,10 +66,11 @@ def control_cell(
         seed: seed of the data, of the selection and of the learner.
         groups: what a label covers.
         variant: `TABLE` or `NETWORK`.
+        learning: options of the learner that are not the defaults.
         **more: more settings of the cell.
     """
     defaults = selectenv.CONTROL[world].defaults
-    options: dict[str, Any] = {"groups": groups, "expert_share": defaults.expert_share}
+    options: dict[str, Any] = {"groups": groups, "expert_share": defaults.expert_share, **(learning or {})}
     if variant == NETWORK:
         options |= {"learner": "iql", "learner_seed": seed}
         more["preset"] = asdict(defaults.learning.preset(None))

@@ -35,6 +35,13 @@ COUNTS = (25, 50, 100, 200, 400, 800, 1600)
 SHARES = (0.05, 0.10, 0.20, 0.40)
 """Shares of the transitions that are labelled."""
 EPISODES = "episodes"
+USUAL = 200
+"""Number of clusters in comparisons."""
+LEARNING_OPTIONS: dict[str, dict[str, Any]] = {
+    f"{USUAL} clusters, smallest reward imputed": {"impute": "min"},
+    f"{USUAL} clusters, adapted rule": {"learner": "adapted"},
+}
+"""Other ways to learn from the same labels than UDS with imputed zeros."""
 EQUAL = 0.02
 """Improvements of the normalised return below this do not count."""
 LEARNING = {1600: 1.0, 800: 0.15}
@@ -47,13 +54,18 @@ def name_of(count: int) -> str:
 
 
 def cells(seeds: int, solver: str) -> list[Cell]:
-    """Return one cell per seed, world and kind of groups; 200 clusters and episodes, which are compared, first."""
-    kinds: list[int | str] = [200, "episode", *(count for count in COUNTS if count != 200)]
+    """Return one cell per seed, world and kind of groups or learner; what is compared at every budget comes first."""
+    kinds: list[tuple[str, int | str, dict[str, Any]]] = [
+        (name_of(USUAL), USUAL, {}),
+        (EPISODES, "episode", {}),
+        *((name, USUAL, learning) for name, learning in LEARNING_OPTIONS.items()),
+        *((name_of(count), count, {}) for count in COUNTS if count != USUAL),
+    ]
     return [
-        control_cell(NAME, world, EPISODES if isinstance(kind, str) else name_of(kind), seed, kind)
+        control_cell(NAME, world, name, seed, groups, learning=learning)
         for seed in range(seeds)
         for world in WORLDS
-        for kind in kinds
+        for name, groups, learning in kinds
     ]
 
 
@@ -77,7 +89,7 @@ def _nearest(reached: Any, share: float) -> int:
 
 
 def findings(rows: list[Row]) -> list[str]:
-    """Say at how many groups the table stops improving, and compare episodes with 200 clusters."""
+    """Say at how many groups the table stops improving, and compare 200 clusters with episodes and other learners."""
     mine = [row for row in rows if row.metric == "normalised"]
     sentences = []
     for world in WORLDS:
@@ -89,13 +101,14 @@ def findings(rows: list[Row]) -> list[str]:
             enough = min(n for n, value in means.items() if value >= best - EQUAL)
             listed = ", ".join(f"{n} {value:.2f}" for n, value in means.items())
             sentences.append(f"{world}, every group labelled, by the number of groups: {listed}; best from {enough} on")
-        found = by_budget([row for row in local if row.labels != "100 %"], EPISODES, name_of(200))
-        if found is not None:
-            said = is_better(found, max(mean_of(local, strategy=name_of(200), labels="100 %"), 0.0))
-            sentences.append(
-                f"{world}: labelling episodes earns more than labelling 200 clusters: {said}; "
-                f"{found.over} episodes {found.first:.2f}, clusters {found.second:.2f} (difference {found})"
-            )
+        full = max(mean_of(local, strategy=name_of(USUAL), labels="100 %"), 0.0)
+        for name in (EPISODES, *LEARNING_OPTIONS):
+            found = by_budget([row for row in local if row.labels != "100 %"], name, name_of(USUAL))
+            if found is not None:
+                sentences.append(
+                    f"{world}: {name} earn more than {name_of(USUAL)}: {is_better(found, full)}; "
+                    f"{found.over} {found.first:.2f} and {found.second:.2f} (difference {found})"
+                )
     return sentences
 
 

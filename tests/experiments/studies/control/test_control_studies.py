@@ -130,6 +130,21 @@ def test_groups_reveal_the_same_share():
         assert all(abs(one["transitions"] - one["share"]) < 0.05 for one in records)
 
 
+def test_other_ways_to_learn_share_the_labels():
+    cells = [cell for cell in STUDIES["control-groups"].cells(1, "exact") if cell.world == "CartPole"]
+    usual, imputed, adapted = (
+        next(cell for cell in cells if cell.strategy == name)
+        for name in (control_groups.name_of(control_groups.USUAL), *control_groups.LEARNING_OPTIONS)
+    )
+    learners = [control_cells.control_problem(small(cell)).learner for cell in (usual, imputed, adapted)]
+    assert [(learner.rule, learner.impute) for learner in learners] == [("uds", 0), ("uds", "min"), ("adapted", 0)]
+    revealed = [
+        [one["transitions"] for one in STUDIES["control-groups"].run_cell(small(cell))]
+        for cell in (usual, imputed, adapted)
+    ]
+    assert revealed[0] == revealed[1] == revealed[2]
+
+
 def test_records_name_the_budget():
     task = selectenv.make_problem("CartPole", dataset_size=500, groups=5, rollouts=1, cache=False)
     found = record("CartPole", task, np.ones(5, bool), 0.4, cost=3)
