@@ -26,7 +26,7 @@ class CompiledLanes:
         """Make ``count`` copies of a world that `is_compiled`."""
         self._env = world.make()
         self._step, self._limit = COMPILED[str(world.spec.entry_point)], world.spec.max_episode_steps or 0
-        self._seeds: Sequence[int | None] = ()
+        self._seeds: tuple[int | None, ...] = ()
         self._starts: list[tuple[FloatArray, Float32Array]] = []
         self.states: FloatArray = np.zeros((count, 0))
         """[lanes, ...] what the environments call their state."""
@@ -40,8 +40,8 @@ class CompiledLanes:
 
     def reset(self, seeds: Sequence[int | None]) -> None:
         """Start an episode in each lane, where Gymnasium's environment starts it."""
-        if seeds != self._seeds:
-            self._seeds, self._starts = seeds, [self._start(seed) for seed in seeds]
+        if tuple(seeds) != self._seeds or None in self._seeds:
+            self._seeds, self._starts = tuple(seeds), [self._start(seed) for seed in seeds]
         self.states = np.stack([state for state, _ in self._starts])
         self.observations = np.stack([observation for _, observation in self._starts])
         self._steps[:] = 0

@@ -118,8 +118,12 @@ class GymWorld:
 
     @property
     def has_vector_env(self) -> bool:
-        """Whether Gymnasium has an environment that steps many copies at once."""
-        return self.spec.vector_entry_point is not None and not self.options and not self.spec.additional_wrappers
+        """Whether Gymnasium has a vector environment that steps many copies of exactly this environment at once.
+
+        It is made from the id, so an environment that was made with other options or another time limit has none.
+        """
+        as_registered = not self.options and self.spec == gym.registry.get(self.name)
+        return as_registered and self.spec.vector_entry_point is not None and not self.spec.additional_wrappers
 
 
 class Moves(NamedTuple):
@@ -188,15 +192,18 @@ class VectorLanes:
 
     def reset(self, seeds: Sequence[int | None]) -> None:
         """Start an episode in every lane."""
-        self.observations = self._env.reset(seed=seeds[0])[0].reshape(self._count, -1)
+        self.observations = self._flat(self._env.reset(seed=seeds[0])[0])
 
     def step(self, actions: IntArray, which: IntArray) -> Moves:
         """Take one action in each of the lanes ``which``; the others, whose episodes are over, are ignored."""
         self._actions[which] = self.world.first_action + actions
         observations, reward, terminated, truncated, _ = self._env.step(self._actions)
-        self.observations = observations.reshape(self._count, -1)
+        self.observations = self._flat(observations)
         ended = terminated[which]
         return Moves(reward[which].astype(np.float64), ended, truncated[which] & ~ended, self.observations[which])
+
+    def _flat(self, observations: NDArray[Any]) -> Float32Array:
+        return observations.reshape(self._count, -1).astype(np.float32, copy=False)
 
 
 def _find_spec(env: Any) -> gym.envs.registration.EnvSpec:

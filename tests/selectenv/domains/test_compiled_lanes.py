@@ -82,6 +82,21 @@ def test_whole_episodes(name):
     assert steps == world.spec.max_episode_steps
 
 
+def test_the_starts_of_seeds_are_kept_but_not_those_without_seeds():
+    lanes = make_lanes(WORLDS["MountainCar-v0"], 2)
+    seeds = [3, 5]
+    lanes.reset(seeds)
+    first = lanes.observations.copy()
+    seeds[0] = 4  # the same list with other seeds
+    lanes.reset(seeds)
+    assert (lanes.observations[0] != first[0]).any()
+    np.testing.assert_array_equal(lanes.observations[1], first[1])
+    lanes.reset([None, None])
+    drawn = lanes.observations.copy()
+    lanes.reset([None, None])
+    assert (lanes.observations[:, 0] != drawn[:, 0]).all()
+
+
 def test_only_gymnasiums_own_environments_are_compiled(monkeypatch):
     assert all(map(is_compiled, WORLDS.values()))
     assert not is_compiled(GymWorld("MountainCar-v0", goal_velocity=0.01))
