@@ -92,20 +92,17 @@ class FunctionExpert:
         Raises:
             OptionError: the function returns something that is not an action.
         """
+        allowed = range(self._world.first_action, self._world.first_action + self._world.n_actions)
         found = []
         for observation in observations:
             answer = self._function(observation.copy())
             try:
-                action = int(answer)
-            except (TypeError, ValueError):
-                action = -1
-            if action != answer or not 0 <= action - self._world.first_action < self._world.n_actions:
-                last = self._world.first_action + self._world.n_actions - 1
+                found.append(allowed.index(answer))
+            except Exception:  # comparing an answer with a number can raise anything
                 raise OptionError(
-                    f"the expert returned {shown(answer)}; the actions of {self._world.name} are "
-                    f"{self._world.first_action} to {last}"
-                )
-            found.append(action - self._world.first_action)
+                    f"the expert returned {shown(answer)}; the actions of {self._world.name} are {allowed[0]} to "
+                    f"{allowed[-1]}"
+                ) from None
         return np.array(found, np.int64)
 
 
@@ -167,9 +164,10 @@ def _read(path: Path, _modified: int) -> NetworkExpert:
         return _read_sb3(path)
     arrays, card = load_weights(path)
     layers = _layers(arrays, "{}", "", path)
-    if card.get("activation") not in ACTIVATIONS:
+    activation = card.get("activation")
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise WeightsFileError(f"{os.fspath(path)!r} is not an expert: its card names no known activation")
-    return NetworkExpert(layers, card["activation"], card)
+    return NetworkExpert(layers, activation, card)
 
 
 def _read_sb3(path: Path) -> NetworkExpert:
@@ -206,12 +204,19 @@ def _layers(
         layers = [(arrays[f"{name}.weight"], arrays[f"{name}.bias"]) for name in names]
     except KeyError as error:
         raise WeightsFileError(f"{os.fspath(path)!r} has no layer {error}") from None
-    widths = [layers[0][0].shape[-1]] if layers else []
-    for weights, biases in layers:
-        fits = weights.ndim == 2 and weights.shape[1] == widths[-1] and biases.shape == weights.shape[:1]
-        if not fits or not np.isfinite(weights).all() or not np.isfinite(biases).all():
-            raise WeightsFileError(f"{os.fspath(path)!r} is not a fully connected network with finite weights")
-        widths.append(weights.shape[0])
     if not layers:
         raise WeightsFileError(f"{os.fspath(path)!r} is not an expert: it has no layers")
-    return [(weights.astype(np.float32), biases.astype(np.float32)) for weights, biases in layers]
+    with np.errstate(over="ignore"):  # numbers beyond the largest float32 are refused below
+        layers = [(_as_float32(weights), _as_float32(biases)) for weights, biases in layers]
+    inputs = layers[0][0].shape[-1:]
+    for weights, biases in layers:
+        fits = weights.ndim == 2 and weights.shape[1:] == inputs and biases.shape == weights.shape[:1]
+        if not fits or not np.isfinite(weights).all() or not np.isfinite(biases).all():
+            raise WeightsFileError(f"{os.fspath(path)!r} is not a fully connected network with finite weights")
+        inputs = biases.shape
+    return layers
+
+
+def _as_float32(array: NDArray[Any]) -> Float32Array:
+    """Return numbers as float32; an array of anything else as NaN."""
+    return array.astype(np.float32) if array.dtype.kind in "fiu" else np.full(array.shape, np.nan, np.float32)

@@ -27,6 +27,7 @@ from selectenv.errors import (
     WorldError,
 )
 from selectenv.evaluation.vector_returns import VectorReturns
+from selectenv.io.weights import save_weights
 from selectenv.policies import PolicyList, TablePolicy, UniformPolicy
 
 SMALL = {"dataset_size": 3_000, "groups": 20, "rollouts": 5}
@@ -164,6 +165,20 @@ def test_vector_environments_step_like_single_ones():
         playing = playing[~(one.terminated | one.truncated)]
     assert CARTPOLE.has_vector_env
     assert not GymWorld("Acrobot-v1").has_vector_env
+
+
+@pytest.mark.parametrize("options", [{"sutton_barto_reward": True}, {"max_episode_steps": 7}])
+def test_environments_with_other_options_are_evaluated_with_them(options):
+    given = gym.make("CartPole-v1", **options)
+    for world in (GymWorld(given), GymWorld("CartPole-v1", **options)):
+        problem = selectenv.make_problem(given, expert=None, dataset_size=200, groups=5, cache=False)
+        engine = VectorReturns(world, problem.dataset, 3)
+        returns, (steps, _) = engine.episode_returns(PolicyList([UniformPolicy(2)]), 0)
+        if "max_episode_steps" in options:
+            assert steps <= 3 * 7
+        else:
+            np.testing.assert_array_equal(returns, -1)  # this variant pays -1 for the fall, and 0 before
+    assert GymWorld(gym.make("CartPole-v1")).has_vector_env
 
 
 @pytest.mark.parametrize("world", list(selectenv.CONTROL))
@@ -352,6 +367,9 @@ def test_experts_that_cannot_be_used(tmp_path):
         selectenv.make_problem("CartPole", expert=lambda o: "left", **SMALL, cache=False)
     with pytest.raises(OptionError, match="the actions of CartPole-v1 are 0 to 1"):
         selectenv.make_problem("CartPole", expert=lambda o: 2, **SMALL, cache=False)
+    for answer in (np.array([0.1, 0.9]), np.inf, np.nan, (1, None), None, [], torch.ones(2), 0.5):
+        with pytest.raises(OptionError, match="the actions of CartPole-v1 are 0 to 1"):
+            load_gym_expert(CARTPOLE, lambda o, answer=answer: answer).actions(np.zeros((1, 4), np.float32))
     for name, content in (("text.zip", b"text"), ("empty.zip", None)):
         if content is None:
             with zipfile.ZipFile(tmp_path / name, "w") as file:
@@ -364,6 +382,26 @@ def test_experts_that_cannot_be_used(tmp_path):
         torch.save({"conv.weight": torch.zeros(3)}, entry)
     with pytest.raises(WeightsFileError, match="no network of DQN, PPO or A2C"):
         load_gym_expert(CARTPOLE, tmp_path / "other.zip")
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [np.float32(1), np.array([["a"] * 4] * 2), np.full((2, 4), 1e300), np.ones((2, 4), complex), np.ones((2, 4, 1))],
+    ids=["no axes", "text", "too large", "complex", "three axes"],
+)
+def test_files_whose_arrays_are_not_layers(tmp_path, weights):
+    card = {"activation": "relu", "env": "CartPole-v1"}
+    path = save_weights(tmp_path / "expert.npz", {"0.weight": weights, "0.bias": np.zeros(2)}, card)
+    with pytest.raises(WeightsFileError, match="not a fully connected network with finite weights"):
+        load_gym_expert(CARTPOLE, path)
+
+
+def test_files_whose_card_names_no_activation(tmp_path):
+    arrays = {"0.weight": np.ones((2, 4), np.float32), "0.bias": np.zeros(2, np.float32)}
+    for i, activation in enumerate(("sine", ["relu"], None)):
+        path = save_weights(tmp_path / f"{i}.npz", arrays, {"activation": activation})
+        with pytest.raises(WeightsFileError, match="its card names no known activation"):
+            load_gym_expert(CARTPOLE, path)
 
 
 def test_the_file_of_an_expert_is_never_unpickled(tmp_path):
