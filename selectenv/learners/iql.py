@@ -17,6 +17,7 @@ from selectenv.learners.cloning import CloningLearner
 from selectenv.learners.imputed_reward import imputed_reward, oracle_of
 from selectenv.learners.network_learner import NetworkLearner, Trained
 from selectenv.learners.training_run import IqlRun
+from selectenv.options import REVEALED_MINIMUM
 from selectenv.policies import CloningPolicy, LabelledPolicy, UniformPolicy
 from selectenv.streams import generator
 from selectenv.typing import BoolArray, FloatArray, IntArray
@@ -60,8 +61,8 @@ class IqlLearner(NetworkLearner):
         return CloningLearner(gamma=self.gamma, **shared)
 
     def _informative(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray) -> BoolArray:
-        """Under UDS, drop labels whose reward equals the imputed value."""
-        if self.rule == "adapted":
+        """Under UDS, drop labels whose reward equals the imputed value, unless they decide what is imputed."""
+        if self.rule == "adapted" or self.impute == REVEALED_MINIMUM:
             return labels
         telling = np.zeros(dataset.n_states, bool)
         different = ~np.isnan(rewards) & (rewards != imputed_reward(self.impute, dataset, rewards, labels))

@@ -130,6 +130,16 @@ def test_uds_imputes_rewards(impute, same):
     assert (weights(found.policy) == weights(learned(data, labels).policy)).all() == same
 
 
+def test_the_smallest_revealed_reward_is_imputed():
+    """Labels that reveal the smallest reward decide what is imputed, although their own reward equals it."""
+    data = vector_data()
+    data = replace(data, hidden_reward=np.select([data.state % 3 == 0, data.state % 3 == 1], [-1.0, 2.0], 5.0))
+    for states, smallest in (([0, 1], -1.0), ([1, 2], 2.0), ([0], -1.0), ([2], 5.0)):
+        labels = np.isin(np.arange(data.n_states) % 3, states)
+        found, by_hand = learned(data, labels, impute="min"), learned(data, labels, impute=smallest)
+        np.testing.assert_array_equal(weights(found.policy), weights(by_hand.policy))
+
+
 @pytest.mark.parametrize(("ending", "value"), [("terminated", 1.0), ("truncated", 2.0), ("neither", 2.0)])
 def test_only_terminated_transitions_have_no_future(ending, value):
     """One state, a reward of 1 per step and gamma = 0.5: an episode that is cut off goes on."""
