@@ -1,6 +1,7 @@
 """Datasets from recorded episodes: lists of dicts, Minari datasets, and Gymnasium environments played by a policy."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,14 +152,14 @@ def from_gymnasium(
     recorded, first_seed = 0, int(rng.integers(2**31))
     while recorded < steps:
         observation, _ = env.reset(seed=None if found else first_seed)
-        observations, actions, rewards, terminated, truncated = [observation], [], [], False, False
+        observations, actions, rewards, terminated, truncated = [deepcopy(observation)], [], [], False, False
         while recorded < steps and not (terminated or truncated):
             action = names[rng.integers(len(names))] if policy is None else policy(observation)
             if not env.action_space.contains(action):
                 raise LogError(f"the policy returned {shown(action)}, which is not an action of {env.action_space}")
             observation, reward, terminated, truncated, _ = env.step(action)
-            observations.append(observation)
-            actions.append(action)
+            observations.append(deepcopy(observation))  # an environment may return the same array at every step
+            actions.append(int(action))  # policies may return arrays without axes, as Stable-Baselines3 does
             rewards.append(reward)
             recorded += 1
         states = _columns(OBSERVATION, env.observation_space, _batched(env.observation_space, observations))
@@ -189,7 +190,7 @@ def _vector_entries(number: int, states: Any) -> dict[str, Sequence[Any]]:
     Raises:
         LogError: vectors of different lengths, or something else among them.
     """
-    rows = [np.asarray(row) for row in states]
+    rows = [_as_row(row) for row in states]
     for step, row in enumerate(rows):
         if row.ndim != 1 or row.size == 0 or row.dtype.kind not in "fiub":
             raise LogError(
@@ -202,6 +203,14 @@ def _vector_entries(number: int, states: Any) -> dict[str, Sequence[Any]]:
     if not rows:
         raise LogError(f"episode {number} has no states")
     return {f"x{i}": column.tolist() for i, column in enumerate(np.stack(rows).T)}
+
+
+def _as_row(entries: Any) -> NDArray[Any]:
+    """Return a vector as an array; an empty one if its entries do not form one."""
+    try:
+        return np.asarray(entries)
+    except ValueError:  # entries of different lengths
+        return np.empty(0)
 
 
 def _episode(number: int, given: Any, vectors: bool = False) -> Episode:

@@ -107,6 +107,30 @@ def test_gymnasium_recordings_are_what_the_environment_said():
     np.testing.assert_array_equal(data.action, data.vectors[data.state][:, 2] > 0)
 
 
+class InPlace(gym.Env):
+    """Counts its steps in the array that it returns every time."""
+
+    observation_space = gym.spaces.Box(0, 100, (2,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self._seen = np.zeros(2, np.float32)
+        return self._seen, {}
+
+    def step(self, action):
+        self._seen += 1
+        return self._seen, 0.0, bool(self._seen[0] == 5), False, {}
+
+
+def test_recordings_are_copies_and_actions_may_be_arrays():
+    def parity(observation):
+        return np.array(int(observation[0]) % 2)  # without axes, as the models of Stable-Baselines3 return it
+
+    data = selectenv.from_gymnasium(InPlace(), parity, 10)
+    np.testing.assert_array_equal(data.vectors[data.state][:, 0], [*range(5)] * 2)
+    np.testing.assert_array_equal(data.action, [0, 1, 0, 1, 0] * 2)
+
+
 EPISODE = {"states": np.zeros((3, 2)), "actions": [0, 1, 0]}
 
 
@@ -117,6 +141,7 @@ EPISODE = {"states": np.zeros((3, 2)), "actions": [0, 1, 0]}
         ([{**EPISODE, "states": [[0, 1], [0, np.nan], [1, 2]]}], "step 1, column 'x1': the number is missing or NaN"),
         ([{**EPISODE, "states": [[0, 1], [0, 1e39], [1, 2]]}], r"step 1, column 'x1': 1e\+39 is too large"),
         ([{**EPISODE, "states": [[0, 1], ["a", "b"], [1, 2]]}], "step 1: a state must be a vector of numbers"),
+        ([{**EPISODE, "states": [[0, 1], [0, [1, 2]], [1, 2]]}], "step 1: a state must be a vector of numbers"),
         ([EPISODE, {**EPISODE, "states": np.zeros((3, 3))}], "episode 1 has"),
         ([EPISODE, {**EPISODE, "states": [1, 2, 3]}], "episode 1: states must be an array"),
         ([{"states": [], "actions": []}, EPISODE], "episode 0"),
