@@ -106,9 +106,9 @@ def control_returns(world: GymWorld, expert: GymExpert | None, episodes: int, se
     while len(playing):
         seen = lanes.observations[playing]
         actions = rng.integers(world.n_actions, size=len(playing)) if expert is None else expert.actions(seen)
-        moves = lanes.step(actions, playing)
-        total[playing] += moves.reward
-        playing = playing[~(moves.terminated | moves.truncated)]
+        result = lanes.step(actions, playing)
+        total[playing] += result.reward
+        playing = playing[~(result.terminated | result.truncated)]
     lanes.close()
     return total
 

@@ -7,7 +7,7 @@ import numpy as np
 from selectenv.datasets.minatar_collection import collect_play, play_spec
 from selectenv.domains.minatar.experts import Expert
 from selectenv.domains.minatar.games import Games, MinAtarWorld, stream_keys
-from selectenv.evaluation.game_returns import EPISODE_LIMIT, warn_of_long_episodes
+from selectenv.evaluation.played_episodes import EPISODE_LIMIT, warn_of_long_episodes
 from selectenv.typing import FloatArray
 
 FINAL_EPISODES = 100
@@ -29,10 +29,10 @@ def expert_returns(world: MinAtarWorld, expert: Expert, episodes: int, seed: int
     for _ in range(EPISODE_LIMIT):
         if len(playing) == 0:
             break
-        moves = games.step(expert.actions(games.images[playing]), playing)
-        total[playing] += moves.reward
-        playing = playing[~(moves.terminated | moves.truncated)]
-    warn_of_long_episodes(world, len(playing))
+        result = games.step(expert.actions(games.images[playing]), playing)
+        total[playing] += result.reward
+        playing = playing[~(result.terminated | result.truncated)]
+    warn_of_long_episodes(world.name, len(playing))
     return total
 
 

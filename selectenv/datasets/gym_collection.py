@@ -74,9 +74,9 @@ def collect_vectors(world: GymWorld, spec: dict[str, Any], expert: GymExpert | N
     for step in range(steps):
         actions = _mixed_actions(lanes.observations, world.n_actions, expert, shares, spec["mixture"], rng)
         record.before(step, lanes.observations, actions)
-        moves = lanes.step(actions, every)
-        record.after(step, moves.reward, moves.terminated, moves.truncated, moves.entered)
-        over = every[moves.terminated | moves.truncated]
+        result = lanes.step(actions, every)
+        record.after(step, result.reward, result.terminated, result.truncated, result.entered)
+        over = every[result.terminated | result.truncated]
         lanes.reset([None] * len(over), over)
         shares[over] = drawn.uniform(low, high, len(over))
     lanes.close()

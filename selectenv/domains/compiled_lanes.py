@@ -5,7 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from selectenv.domains.gym_env import GymWorld, Lanes, Moves, VectorLanes
+from selectenv.domains.gym_env import GymWorld, Lanes, VectorLanes
+from selectenv.domains.step_result import StepResult
 from selectenv.kernels.classic_control import step_acrobot, step_mountain_car
 from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
 
@@ -50,12 +51,12 @@ class CompiledLanes:
         observation, _ = self._env.reset(seed=seed)
         return np.array(self._env.get_wrapper_attr("state"), np.float64), observation
 
-    def step(self, actions: IntArray, which: IntArray) -> Moves:
+    def step(self, actions: IntArray, which: IntArray) -> StepResult:
         """Take one action in each of the lanes ``which``."""
         reward, terminated = self._step(self.states, which, actions, self.observations)
         self._steps[which] += 1
         truncated = (self._steps[which] >= self._limit) & ~terminated
-        return Moves(reward, terminated, truncated, self.observations[which])
+        return StepResult(reward, terminated, truncated, self.observations[which])
 
 
 def make_lanes(world: GymWorld, count: int) -> Lanes | VectorLanes | CompiledLanes:
@@ -80,9 +81,9 @@ def _steps_agree(name: str) -> bool:
     compiled.reset([0])
     env.reset(seed=0)
     for action in np.random.default_rng(0).integers(world.n_actions, size=CHECKED_STEPS).tolist():
-        moves = compiled.step(np.array([action]), np.zeros(1, np.int64))
+        result = compiled.step(np.array([action]), np.zeros(1, np.int64))
         _, reward, terminated, truncated, _ = env.step(action)
-        said = moves.reward[0], moves.terminated[0], moves.truncated[0]
+        said = result.reward[0], result.terminated[0], result.truncated[0]
         state = np.array(env.get_wrapper_attr("state"), np.float64)
         if said != (reward, terminated, truncated) or not np.allclose(compiled.states[0], state, 0, TOLERANCE):
             return False

@@ -8,7 +8,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -16,8 +16,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from selectenv.checks import did_you_mean, shown
+from selectenv.domains.step_result import StepResult
 from selectenv.errors import MissingExtraError, UnknownNameError, WorldError
-from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
+from selectenv.typing import Float32Array, IntArray
 
 PREFIX = "gym:"
 """Names of worlds that start so are ids of Gymnasium environments."""
@@ -126,19 +127,6 @@ class GymWorld:
         return as_registered and self.spec.vector_entry_point is not None and not self.spec.additional_wrappers
 
 
-class Moves(NamedTuple):
-    """The result of one step in several lanes."""
-
-    reward: FloatArray
-    """[lanes]"""
-    terminated: BoolArray
-    """[lanes]"""
-    truncated: BoolArray
-    """[lanes] never where the episode terminated."""
-    entered: Float32Array
-    """[lanes, d] the observations after the step."""
-
-
 class Lanes:
     """Several copies of an environment, stepped together; an episode that is over waits for `reset`."""
 
@@ -159,7 +147,7 @@ class Lanes:
         for lane, seed in zip(lanes, seeds, strict=True):
             self.observations[lane] = self.world.flat(self._envs[lane].reset(seed=seed)[0])
 
-    def step(self, actions: IntArray, which: IntArray) -> Moves:
+    def step(self, actions: IntArray, which: IntArray) -> StepResult:
         """Take one action in each of the lanes ``which``."""
         reward, first = np.zeros(len(which)), self.world.first_action
         terminated, truncated = np.zeros(len(which), bool), np.zeros(len(which), bool)
@@ -167,7 +155,7 @@ class Lanes:
         for i, (lane, action) in enumerate(zip(which.tolist(), actions.tolist(), strict=True)):
             observation, reward[i], terminated[i], truncated[i], _ = envs[lane].step(first + action)
             observations[lane] = flat(observation)
-        return Moves(reward, terminated, truncated & ~terminated, observations[which])
+        return StepResult(reward, terminated, truncated & ~terminated, observations[which])
 
     def close(self) -> None:
         """Close the copies."""
@@ -194,13 +182,13 @@ class VectorLanes:
         """Start an episode in every lane."""
         self.observations = self._flat(self._env.reset(seed=seeds[0])[0])
 
-    def step(self, actions: IntArray, which: IntArray) -> Moves:
+    def step(self, actions: IntArray, which: IntArray) -> StepResult:
         """Take one action in each of the lanes ``which``; the others, whose episodes are over, are ignored."""
         self._actions[which] = self.world.first_action + actions
         observations, reward, terminated, truncated, _ = self._env.step(self._actions)
         self.observations = self._flat(observations)
         ended = terminated[which]
-        return Moves(reward[which].astype(np.float64), ended, truncated[which] & ~ended, self.observations[which])
+        return StepResult(reward[which].astype(np.float64), ended, truncated[which] & ~ended, self.observations[which])
 
     def _flat(self, observations: NDArray[Any]) -> Float32Array:
         return observations.reshape(self._count, -1).astype(np.float32, copy=False)

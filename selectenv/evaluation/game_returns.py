@@ -8,15 +8,13 @@ import numpy as np
 from selectenv.checks import check_int
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.minatar.games import Games, MinAtarWorld, stream_keys
-from selectenv.errors import DatasetError, LongEpisodeWarning, UnseenStatesWarning
-from selectenv.kernels.network.packed_images import draw_actions
+from selectenv.errors import DatasetError, UnseenStatesWarning
+from selectenv.evaluation.played_episodes import play_episodes
 from selectenv.policies import PolicyBatch
 from selectenv.typing import FloatArray, IntArray
 
 _PLAYING = Lock()
 """Games are played in Python, so two threads at once would only slow each other down; others may learn meanwhile."""
-EPISODE_LIMIT = 100_000
-"""Steps after which the evaluation of an episode stops."""
 POLICY_BYTES = 1 << 26
 """Upper limit on the memory of the policies that are played side by side."""
 
@@ -75,33 +73,16 @@ class GameReturns:
             games = Games(self.world, keys)
         else:
             games.begin(keys)
-        total, steps = np.zeros(len(keys)), np.zeros(2, np.int64)
-        playing, factor = np.arange(len(keys)), 1.0
-        for step in range(EPISODE_LIMIT):
-            images = games.images[playing]
-            states = self._data.locate(images).astype(np.int64)
-            chances = policies.probabilities(playing // episodes, states, images)
-            unknown = np.isnan(chances[:, 0])
-            steps += np.array([len(playing), np.count_nonzero(unknown)])
-            row = np.where(unknown, -1, np.arange(len(playing))).astype(np.int32)
-            actions = draw_actions(chances[None], np.zeros(len(playing), np.int64), row, keys[playing, 0], step)
-            moves = games.step(actions, playing)
-            total[playing] += factor * moves.reward
-            factor *= discount
-            playing = playing[~(moves.terminated | moves.truncated)]
-            if len(playing) == 0:
-                break
-        self._spare.append(games)
-        warn_of_long_episodes(self.world, len(playing))
-        return total.reshape(count, episodes), steps
-
-
-def warn_of_long_episodes(world: MinAtarWorld, unfinished: int) -> None:
-    """Issue a `LongEpisodeWarning` if episodes were stopped at the limit."""
-    if unfinished:
-        warnings.warn(
-            f"{unfinished} episodes of {world.name} were stopped after {EPISODE_LIMIT:,} steps: their returns count "
-            "the rewards until then",
-            LongEpisodeWarning,
-            stacklevel=3,
+        which = np.arange(len(keys)) // episodes
+        total, steps = play_episodes(
+            self._data,
+            policies,
+            which,
+            keys[:, 0],
+            discount,
+            lambda playing: games.images[playing],
+            games.step,
+            self.world.name,
         )
+        self._spare.append(games)
+        return total.reshape(count, episodes), steps

@@ -9,8 +9,8 @@ from selectenv.checks import check_int
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.compiled_lanes import CompiledLanes, make_lanes
 from selectenv.domains.gym_env import GymWorld, Lanes, VectorLanes
-from selectenv.errors import DatasetError, LongEpisodeWarning, UnseenStatesWarning
-from selectenv.kernels.network.packed_images import draw_actions
+from selectenv.errors import DatasetError, UnseenStatesWarning
+from selectenv.evaluation.played_episodes import play_episodes
 from selectenv.options import LARGEST_SIZE
 from selectenv.policies import PolicyBatch
 from selectenv.streams import generator
@@ -18,8 +18,6 @@ from selectenv.typing import FloatArray, IntArray
 
 _PLAYING = Lock()
 """Environments are stepped in Python, so two threads at once would only slow each other down."""
-EPISODE_LIMIT = 100_000
-"""Steps after which the evaluation of an episode stops."""
 
 
 class VectorReturns:
@@ -69,27 +67,13 @@ class VectorReturns:
         """Return the returns [episodes] of one policy, and the numbers of all steps and of those in unknown states."""
         lanes = self._lanes = make_lanes(self.world, self._episodes) if self._lanes is None else self._lanes
         lanes.reset(self._seeds)
-        total, steps, factor = np.zeros(self._episodes), np.zeros(2, np.int64), 1.0
-        playing = np.arange(self._episodes)
-        for step in range(EPISODE_LIMIT):
-            observations = lanes.observations[playing]
-            states = self._data.locate(observations).astype(np.int64)
-            chances = policies.probabilities(np.full(len(playing), which), states, observations)
-            unknown = np.isnan(chances[:, 0])
-            steps += np.array([len(playing), np.count_nonzero(unknown)])
-            row = np.where(unknown, -1, np.arange(len(playing))).astype(np.int32)
-            actions = draw_actions(chances[None], np.zeros(len(playing), np.int64), row, self._keys[playing], step)
-            moves = lanes.step(actions, playing)
-            total[playing] += factor * moves.reward
-            factor *= discount
-            playing = playing[~(moves.terminated | moves.truncated)]
-            if len(playing) == 0:
-                break
-        else:
-            warnings.warn(
-                f"{len(playing)} episodes of {self.world.name} were stopped after {EPISODE_LIMIT:,} steps: their "
-                "returns count the rewards until then",
-                LongEpisodeWarning,
-                stacklevel=3,
-            )
-        return total, steps
+        return play_episodes(
+            self._data,
+            policies,
+            np.full(self._episodes, which),
+            self._keys,
+            discount,
+            lambda playing: lanes.observations[playing],
+            lanes.step,
+            self.world.name,
+        )

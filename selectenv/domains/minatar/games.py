@@ -14,14 +14,15 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from selectenv.checks import check_flag, check_int, check_name, check_real
+from selectenv.domains.step_result import StepResult
 from selectenv.errors import MissingExtraError
 from selectenv.streams import Identity, generator
-from selectenv.typing import BoolArray, FloatArray, IntArray, UintArray
+from selectenv.typing import BoolArray, IntArray, UintArray
 
 ALL_ACTIONS = (0, 1, 2, 3, 4, 5)
 """MinAtar's numbers of its actions: no-op, left, up, right, down, fire."""
@@ -106,20 +107,6 @@ class MinAtarWorld:
         return MissingExtraError(f"{self.name} needs MinAtar ({error}): pip install 'selectenv[minatar]'")
 
 
-class Moves(NamedTuple):
-    """The result of one step in many games."""
-
-    reward: FloatArray
-    """[games] rewards."""
-    terminated: BoolArray
-    """[games] whether the episode terminated."""
-    truncated: BoolArray
-    """[games] whether the episode was truncated."""
-    entered: BoolArray
-    """[games, 10, 10, channels] the next images; the final image where an episode is over. Copy the array to keep it:
-    where no episode is over, it is the buffer of `Games`."""
-
-
 def stream_keys(count: int, seed: int, *identity: Identity) -> UintArray:
     """Return the keys [count, 4] of ``count`` random streams, derived from ``seed`` and ``identity``."""
     streams = (generator(seed, *identity, number) for number in range(check_int("games", count)))
@@ -149,8 +136,11 @@ class Games:
             game.seed(key.view(np.uint32))
         self._restart(range(len(keys)))
 
-    def step(self, actions: IntArray, which: IntArray | None = None) -> Moves:
-        """Take one action in each game, or in the games ``which``, and restart those whose episode is over."""
+    def step(self, actions: IntArray, which: IntArray | None = None) -> StepResult:
+        """Take one action in each game, or in the games ``which``, and restart those whose episode is over.
+
+        Copy the images that were entered to keep them: where no episode is over, they are the buffer `images`.
+        """
         chosen = np.arange(len(self)) if which is None else which
         images, own, games = self.images, self._actions, self._games
         reward, over = np.zeros(len(chosen)), np.zeros(len(chosen), bool)
@@ -169,7 +159,7 @@ class Games:
         if len(finished):
             entered = entered.copy()
             self._restart(finished.tolist())
-        return Moves(reward, over, truncated, entered)
+        return StepResult(reward, over, truncated, entered)
 
     def _restart(self, which: Iterable[int]) -> None:
         for i in which:

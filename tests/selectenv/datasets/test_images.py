@@ -32,7 +32,7 @@ from selectenv.errors import (
     UnknownNameError,
     UnseenStatesWarning,
 )
-from selectenv.evaluation import GameReturns, game_returns
+from selectenv.evaluation import GameReturns, game_returns, played_episodes
 from selectenv.io import resources
 from selectenv.kernels.network.packed_images import draw_actions, hash_rows, pack, unpack
 from selectenv.policies import PolicyList, TablePolicies, TablePolicy
@@ -386,13 +386,13 @@ class Endless(Games):
     """Games that never end."""
 
     def step(self, actions, which=None):
-        moves = super().step(actions, which)
-        return moves._replace(terminated=np.zeros_like(moves.terminated))
+        result = super().step(actions, which)
+        return result._replace(terminated=np.zeros_like(result.terminated))
 
 
 def test_long_episodes_are_stopped_and_named(monkeypatch):
     data = data_of(size=300)
-    monkeypatch.setattr(game_returns, "EPISODE_LIMIT", 400)
+    monkeypatch.setattr(played_episodes, "EPISODE_LIMIT", 400)
     monkeypatch.setattr(game_returns, "Games", Endless)
     policies = PolicyList([TablePolicy(np.full((data.n_states, 6), 1 / 6))])
     engine = GameReturns(BREAKOUT, data, 3)

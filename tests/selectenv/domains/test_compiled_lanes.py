@@ -27,11 +27,11 @@ def assert_same_step(name, state, action):
     env.reset(seed=0)
     lanes.states[0] = state
     env.unwrapped.state = np.array(state)
-    moves = lanes.step(np.array([action]), np.zeros(1, np.int64))
+    result = lanes.step(np.array([action]), np.zeros(1, np.int64))
     observation, reward, terminated, truncated, _ = env.step(action)
-    assert (moves.reward[0], moves.terminated[0], moves.truncated[0]) == (reward, terminated, truncated)
+    assert (result.reward[0], result.terminated[0], result.truncated[0]) == (reward, terminated, truncated)
     np.testing.assert_allclose(lanes.states[0], state_of(env), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(moves.entered[0], observation, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(result.entered[0], observation, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", WORLDS)

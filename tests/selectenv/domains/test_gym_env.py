@@ -19,6 +19,7 @@ from selectenv.domains.gym_env import GymWorld, Lanes, VectorLanes
 from selectenv.domains.gym_experts import FOLDER, load_gym_expert
 from selectenv.errors import (
     DatasetError,
+    LongEpisodeWarning,
     MissingExtraError,
     ObservationError,
     OptionError,
@@ -26,6 +27,7 @@ from selectenv.errors import (
     WeightsFileError,
     WorldError,
 )
+from selectenv.evaluation import played_episodes
 from selectenv.evaluation.vector_returns import VectorReturns
 from selectenv.io.weights import save_weights
 from selectenv.policies import PolicyList, TablePolicy, UniformPolicy
@@ -179,6 +181,13 @@ def test_environments_with_other_options_are_evaluated_with_them(options):
         else:
             np.testing.assert_array_equal(returns, -1)  # this variant pays -1 for the fall, and 0 before
     assert GymWorld(gym.make("CartPole-v1")).has_vector_env
+
+
+def test_long_episodes_are_stopped_and_named(problem, monkeypatch):
+    monkeypatch.setattr(played_episodes, "EPISODE_LIMIT", 4)  # a pole stays up for longer than that
+    with pytest.warns(LongEpisodeWarning, match="5 episodes of CartPole-v1 were stopped after 4 steps"):
+        returns = problem.evaluator.engine.returns(PolicyList([UniformPolicy(2)]), 1.0)
+    assert returns.tolist() == [4.0]
 
 
 @pytest.mark.parametrize("world", list(selectenv.CONTROL))
