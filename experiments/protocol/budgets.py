@@ -40,3 +40,8 @@ def all_budgets(world: str) -> tuple[int, ...]:
 def percent(share: float) -> str:
     """Return a share of the states as the tables of the games print it, for example "15 %"."""
     return f"{round(100 * share)} %"
+
+
+def percentage(labels: int | str) -> float:
+    """Return the number in a text such as "15 %", for the axis of a figure."""
+    return float(str(labels).split(maxsplit=1)[0])

@@ -18,7 +18,7 @@ from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import large_problem, prefix_masks
 from experiments.engine.runner import RunCell
 from experiments.engine.study import Study
-from experiments.protocol.budgets import percent
+from experiments.protocol.budgets import percent, percentage
 from selectenv.budget import number_of_labels
 from selectenv.domains.minatar.experts import FOLDER, SHIPPED
 from selectenv.env import RewardSelectionEnv
@@ -148,7 +148,7 @@ def curves_figure(results: list[Result], variant: str, metric: str = "return") -
     for (name, strategy, labels), values in metrics_by_cell(results, metric).items():
         if name == variant and labels.endswith("%"):
             summary = summarise(np.array(values))
-            lines[strategy].append((float(labels.split()[0]), summary.mean, summary.stderr))
+            lines[strategy].append((percentage(labels), summary.mean, summary.stderr))
     for i, (strategy, points) in enumerate(lines.items()):
         x, mean, error = zip(*sorted(points), strict=True)
         axes.errorbar(x, mean, error, label=strategy, marker="os^vDPX*"[i % 8], markersize=4)

@@ -1,6 +1,7 @@
 """Shared by the studies of Breakout's data at five shares of random actions, from no labels to all labels."""
 
 import math
+from functools import partial
 from typing import Any
 
 from experiments.analysis.claims import DOES_NOT_HOLD, ERRORS, HOLDS, Difference, difference, is_better
@@ -9,9 +10,10 @@ from experiments.analysis.row import Row
 from experiments.analysis.statistics import Summary
 from experiments.analysis.verdicts import CANNOT_BE_TOLD
 from experiments.engine.cell import Cell, Record, Result
+from experiments.engine.study import Study
 from experiments.protocol.budgets import percent
 from experiments.protocol.published import PublishedMean, behaviour
-from experiments.studies.game_episodes import TABLE, TABLE_REASON, game_cells, game_problem, run_game
+from experiments.studies.game_episodes import TABLE, TABLE_REASON, game_cells, game_problem, game_study, run_game
 from selectenv.typing import BoolArray
 
 WORLD = "Breakout"
@@ -32,7 +34,26 @@ def expert_share(random_share: float) -> float:
     return round(1 - random_share, 10)
 
 
-def behaviour_cells(study: str, learner: str, seeds: int) -> list[Cell]:
+def random_share(cell: Cell) -> float:
+    """Return the share of random actions in the data of a cell; half of them by default."""
+    return round(1 - float(cell.settings["problem"].get("expert_share", 0.5)), 10)
+
+
+def behaviour_study(name: str, question: str | None, learner: str, place: int) -> Study:
+    """Return the study of guided with a table that learns by one rule, "uds" or "adapted"."""
+    return game_study(
+        name,
+        question,
+        partial(behaviour_cells, name, learner),
+        run_behaviour,
+        partial(behaviour_rows, learner=learner),
+        3,
+        findings=behaviour_findings,
+        place=place,
+    )
+
+
+def behaviour_cells(study: str, learner: str, seeds: int, solver: str) -> list[Cell]:
     """Return one cell per mixture and seed."""
     variants: dict[str, dict[str, Any]] = {
         variant(p): {"problem": {**TABLE, "learner": learner, "expert_share": expert_share(p)}} for p in RANDOM_SHARES
@@ -65,7 +86,7 @@ def behaviour_rows(results: list[Result], learner: str, reason: str = TABLE_REAS
         printed[variant(row.expert_ratio)]["guided", percent(row.feedback)] = row.score
 
     def others(name: str, strategy: str, labels: str) -> list[PublishedMean]:
-        """Return the figures printed for the other shares, since the table has one strategy only."""
+        """Return the numbers printed for the other shares, since the table has one strategy only."""
         return [table[strategy, labels] for other, table in printed.items() if other != name]
 
     return compare_game(results, printed, full=(FULL, FULL), others=others, reason=reason, **more)

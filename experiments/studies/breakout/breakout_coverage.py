@@ -45,7 +45,7 @@ def run_cell(cell: Cell) -> list[Record]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our metrics; the counts of states have published figures."""
+    """Return our metrics; the counts of states have published numbers."""
     printed = {variant(share): float(states) for share, states in unique_states().items()}
     found = []
     for name in map(variant, RANDOM_SHARES):

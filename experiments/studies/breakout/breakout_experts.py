@@ -17,7 +17,7 @@ from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
 from experiments.protocol.published import behaviour
-from experiments.studies.breakout.behaviour_mixtures import expert_share, variant
+from experiments.studies.breakout.behaviour_mixtures import expert_share, random_share, variant
 from experiments.studies.breakout.kept_experts import kept_experts, weights_path
 from experiments.studies.game_episodes import TABLE, expert_file, game_problem
 from experiments.studies.minatar.network_cells import POOL, network_cell, network_study, run_network_cell
@@ -82,11 +82,6 @@ def cpu_hours(cells: list[Cell]) -> float:
     return network_hours(cell for cell in cells if cell.study == POOL) + TABLE_HOURS * len(tables)
 
 
-def random_share(cell: Cell) -> float:
-    """Return the share of random actions in the data of a cell."""
-    return round(1 - float(cell.settings["problem"].get("expert_share", 0.5)), 10)
-
-
 def expert_of(cell: Cell) -> str:
     """Return the name of the expert: that of a shipped one, or the seed and frames of kept weights."""
     return cell.strategy if cell.study == NAME else str(cell.settings["problem"].get("expert", "published"))
@@ -95,7 +90,7 @@ def expert_of(cell: Cell) -> str:
 def rows(results: list[Result]) -> list[Row]:
     """Return one row per expert, share and metric, beside the published return without a verdict.
 
-    The published figures are judged where they are counted, with the default expert.
+    The published numbers are judged where they are counted, with the default expert.
     """
     values: dict[tuple[str, str, str], list[float]] = {}
     for result in results:

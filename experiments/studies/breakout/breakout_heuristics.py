@@ -27,7 +27,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return our results; guided has published figures (others were published only as curves)."""
+    """Return our results; guided has published numbers (the others were published only as curves)."""
     return compare_game(results, {"paper": published_game(WORLD)}, reason=TABLE_REASON)
 
 

@@ -10,12 +10,14 @@ from experiments.analysis.figures import new_figure
 from experiments.analysis.game_comparison import LAST_WEIGHTS
 from experiments.analysis.row import Row
 from experiments.engine.cell import Cell, Result
+from experiments.protocol.budgets import percentage
 from experiments.studies.breakout.behaviour_mixtures import (
     FULL,
     RANDOM_SHARES,
     WORLD,
     behaviour_findings,
     behaviour_rows,
+    random_share,
     variant,
 )
 from experiments.studies.minatar.network_cells import CLOSED, NO_LABELS, network_cell, network_study
@@ -49,22 +51,20 @@ def of_rule(results: list[Result], rule: str) -> list[Result]:
     found = []
     for result in results:
         cell = result.cell
-        problem = cell.settings["problem"]
-        if cell.strategy != WITHOUT[rule] and problem["learner"] != LEARNERS[rule]:
+        if cell.strategy != WITHOUT[rule] and cell.settings["problem"]["learner"] != LEARNERS[rule]:
             continue
-        share = round(1 - problem.get("expert_share", 0.5), 10)
         records = [
             record | {"labels": percentages.get(cell.strategy, record["labels"])}
             for record in result.records
             if "return" in record
         ]
-        shown = replace(cell, strategy=FULL[0], settings={**cell.settings, "variant": variant(share)})
+        shown = replace(cell, strategy=FULL[0], settings={**cell.settings, "variant": variant(random_share(cell))})
         found.append(Result(shown, records, 0.0))
     return found
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return both readings of our results, rule by rule, with the published figures."""
+    """Return both readings of our results, rule by rule, with the published numbers."""
     found = []
     for rule in LEARNERS:
         mine = of_rule(results, rule)
@@ -96,7 +96,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
         for j, share in enumerate(RANDOM_SHARES):
             axes = figure.add_subplot(2, len(RANDOM_SHARES), len(RANDOM_SHARES) * i + j + 1)
             mine = {str(row.labels): row for row in found if row.setting == f"{rule}, {variant(share)}"}
-            points = [(float(labels.split(maxsplit=1)[0]), row) for labels, row in mine.items()]
+            points = [(percentage(labels), row) for labels, row in mine.items()]
             ours = sorted((x, row.ours.mean, row.ours.stderr) for x, row in points if row.ours)
             theirs = sorted(
                 (x, row.published, row.published_error or 0.0) for x, row in points if row.published is not None

@@ -4,12 +4,10 @@ Every return is that of 200 fresh episodes, which no search has seen, and "norma
 expert that collected the data to 1.
 """
 
-import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import large_problem
 from experiments.protocol.budgets import percent
 from experiments.studies.game_episodes import file_mark
-from selectenv.datasets.storage import cache_folder
 from selectenv.domains.gym_experts import FOLDER, load_gym_expert
 from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray
@@ -42,9 +39,7 @@ PLAYING = {"CartPole": 0.01, "Acrobot": 0.02, "LunarLander": 0.4, "MountainCar":
 COLLECTING, CLUSTERING = 3.0, 0.3
 """Seconds on one core to collect 100,000 transitions, and to find 200 clusters of them."""
 TABLE, NETWORK = "table", "network"
-"""What learns."""
-TRAINING = cache_folder() / "training"
-"""Directory of the checkpoints of unfinished cells."""
+"""Variants of cells: what learns."""
 
 
 def control_cell(
@@ -97,16 +92,6 @@ def control_problem(cell: Cell, **more: Any) -> SelectionProblem:
 def fresh_problem(cell: Cell, **more: Any) -> SelectionProblem:
     """Return the same problem with an evaluator that plays fresh episodes."""
     return control_problem(cell, evaluation_seed=FRESH_SEED, rollouts=FRESH_EPISODES, **more)
-
-
-def checkpoints_of(cell: Cell) -> Path:
-    """Return the directory of the checkpoints of a cell."""
-    return TRAINING / cell.key
-
-
-def remove_checkpoints(cell: Cell) -> None:
-    """Remove the checkpoints of a finished cell."""
-    shutil.rmtree(checkpoints_of(cell), ignore_errors=True)
 
 
 @cache

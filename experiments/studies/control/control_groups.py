@@ -12,6 +12,7 @@ from experiments.analysis.claims import by_budget, is_better
 from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.study import Study
+from experiments.protocol.budgets import percent
 from experiments.studies.control.control_cells import (
     CLUSTERING,
     COLLECTING,
@@ -27,7 +28,7 @@ from experiments.studies.control.control_cells import (
     reference_labels,
 )
 from selectenv.streams import generator
-from selectenv.typing import BoolArray
+from selectenv.typing import BoolArray, FloatArray
 
 NAME = "control-groups"
 COUNTS = (25, 50, 100, 200, 400, 800, 1600)
@@ -83,7 +84,7 @@ def run_cell(cell: Cell) -> list[Record]:
     return records
 
 
-def _nearest(reached: Any, share: float) -> int:
+def _nearest(reached: FloatArray, share: float) -> int:
     """Return the number of groups, at least one, whose share of the transitions is nearest to ``share``."""
     return int(np.abs(reached - share).argmin()) + 1
 
@@ -119,7 +120,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
         return {}
     figure, axes = panels(WORLDS, results)
     for world, panel in axes.items():
-        for i, labels in enumerate(("100 %", *(f"{round(100 * share)} %" for share in SHARES[::-1]))):
+        for i, labels in enumerate(("100 %", *map(percent, SHARES[::-1]))):
             points = [
                 (n, row.ours.mean, row.ours.stderr)
                 for n in COUNTS

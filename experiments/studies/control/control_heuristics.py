@@ -12,6 +12,7 @@ from experiments.analysis.row import Row, mean_of
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.problems import prefix_masks
 from experiments.engine.study import Study
+from experiments.protocol.budgets import percentage
 from experiments.studies.control.control_cells import (
     COLLECTING,
     FRESH_EPISODES,
@@ -23,7 +24,6 @@ from experiments.studies.control.control_cells import (
     SHARES,
     TABLE,
     WORLDS,
-    checkpoints_of,
     control_cell,
     control_problem,
     control_rows,
@@ -31,11 +31,12 @@ from experiments.studies.control.control_cells import (
     panels,
     record,
     reference_labels,
-    remove_checkpoints,
 )
+from experiments.studies.training_checkpoints import checkpoints
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
 from selectenv.options import TrainingOptions
+from selectenv.problem import SelectionProblem
 
 NAME = "control-heuristics"
 QUICK = (
@@ -103,29 +104,29 @@ def _cell(world: str, strategy: str, seed: int, variant: str = TABLE, **more: An
 
 def run_cell(cell: Cell) -> list[Record]:
     """Choose labels, learn, and evaluate in fresh episodes."""
-    network = cell.settings["variant"] == NETWORK
-    more = {"checkpoints": str(checkpoints_of(cell)), "warm_start": True} if network else {}
-    fresh = fresh_problem(cell, **more)
-    if cell.strategy in REFERENCES:
-        records = [record(cell.world, fresh, reference_labels(fresh, cell.strategy), None)]
-    elif "share" in cell.settings:
-        # A network is learned once and judged in fresh episodes; a search must not see these.
-        task = fresh if network else control_problem(cell)
-        share = cell.settings["share"]
-        labels = number_of_labels(share, task.n_states)
-        refits = REFITS if cell.strategy == "guided" else 1
-        env = RewardSelectionEnv(task, labels, labels_per_refit=-(-labels // refits) if network else 1)
-        agent = agents.make(cell.strategy)
-        agent.train(env, cell.seed)
-        episode = agents.play(env, agent, cell.seed)
-        records = [record(cell.world, fresh, fresh.mask(episode.labels), share, cost=episode.cost)]
-    else:
-        records = _run_table(cell, fresh)
-    remove_checkpoints(cell)
-    return records
+    with checkpoints(cell) as folder:
+        network = cell.settings["variant"] == NETWORK
+        fresh = fresh_problem(cell, **({"checkpoints": str(folder), "warm_start": True} if network else {}))
+        if cell.strategy in REFERENCES:
+            return [record(cell.world, fresh, reference_labels(fresh, cell.strategy), None)]
+        return _run_share(cell, fresh) if "share" in cell.settings else _run_prefixes(cell, fresh)
 
 
-def _run_table(cell: Cell, task: Any) -> list[Record]:
+def _run_share(cell: Cell, fresh: SelectionProblem) -> list[Record]:
+    """Train the strategy and play it with the one budget of the cell."""
+    network, share = cell.settings["variant"] == NETWORK, cell.settings["share"]
+    # A network is learned once and judged in fresh episodes; a search must not see these.
+    task = fresh if network else control_problem(cell)
+    labels = number_of_labels(share, task.n_states)
+    refits = REFITS if cell.strategy == "guided" else 1
+    env = RewardSelectionEnv(task, labels, labels_per_refit=-(-labels // refits) if network else 1)
+    agent = agents.make(cell.strategy)
+    agent.train(env, cell.seed)
+    episode = agents.play(env, agent, cell.seed)
+    return [record(cell.world, fresh, fresh.mask(episode.labels), share, cost=episode.cost)]
+
+
+def _run_prefixes(cell: Cell, task: SelectionProblem) -> list[Record]:
     """Play one episode with the largest budget, and evaluate the first labels at each budget."""
     budgets = tuple(number_of_labels(share, task.n_states) for share in SHARES)
     env = RewardSelectionEnv(task, budgets[-1])
@@ -175,7 +176,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
                     panel.axhline(level, color="black", ls="--" if name == FULL else ":", lw=1)
                     continue
                 points = sorted(
-                    (float(str(row.labels).split()[0]), row.ours.mean, row.ours.stderr)
+                    (percentage(row.labels), row.ours.mean, row.ours.stderr)
                     for row in local
                     if row.strategy == name and row.ours
                 )

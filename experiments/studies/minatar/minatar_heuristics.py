@@ -46,7 +46,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return both readings of our results; guided has published figures (the others were published only as curves)."""
+    """Return both readings of our results; guided has published numbers (the others were published only as curves)."""
     found = []
     for game in GAMES:
         mine, published = of_game(results, game), {scale: published_game(game) for scale in SCALES}

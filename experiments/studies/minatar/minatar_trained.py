@@ -45,7 +45,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
 
 
 def rows(results: list[Result]) -> list[Row]:
-    """Return both readings of our results with the published figures."""
+    """Return both readings of our results with the published numbers."""
     twice = [
         Result(replace(result.cell, strategy="reduced-brute-force"), result.records, 0.0)
         for result in results

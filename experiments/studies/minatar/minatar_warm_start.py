@@ -7,8 +7,8 @@ that of networks that are trained from scratch on the same labels. Guided is als
 compare the labels that it chooses.
 """
 
-import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,8 @@ from experiments.analysis.figures import new_figure
 from experiments.analysis.row import Row, mean_of
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
-from experiments.protocol.budgets import percent
+from experiments.protocol.budgets import percent, percentage
 from experiments.studies.game_episodes import game_problem
-from experiments.studies.minatar import network_cells
 from experiments.studies.minatar.network_cells import (
     CLOSED,
     network_cell,
@@ -30,6 +29,7 @@ from experiments.studies.minatar.network_cells import (
     run_network_cell,
     warm_options,
 )
+from experiments.studies.training_checkpoints import checkpoints
 from selectenv.budget import number_of_labels
 from selectenv.env import RewardSelectionEnv
 from selectenv.learners.base import FitResult
@@ -63,7 +63,12 @@ def run_cell(cell: Cell) -> list[Record]:
     """Learn growing label sets with warm starts and from scratch; guided runs as in other studies."""
     if cell.strategy != REFITS:
         return run_network_cell(cell)
-    folder = network_cells.TRAINING / cell.key
+    with checkpoints(cell) as folder:
+        return _run_refits(cell, folder)
+
+
+def _run_refits(cell: Cell, folder: Path) -> list[Record]:
+    """Learn growing label sets with warm starts and, at each budget, from scratch; checkpoints are in ``folder``."""
     shared = game_problem(cell, **warm_options(cell))
     learner: Any = shared.learner
     task = SelectionProblem(shared.dataset, replace(learner, checkpoints=folder), shared.evaluator)
@@ -85,7 +90,6 @@ def run_cell(cell: Cell) -> list[Record]:
                     WARM: float(np.mean(task.evaluator.returns(warm.batch))),
                 }
             )
-    shutil.rmtree(folder, ignore_errors=True)
     return records
 
 
@@ -144,7 +148,7 @@ def figures(results: list[Result]) -> dict[str, Any]:
             axes = figure.add_subplot(len(settings), len(GAMES), len(GAMES) * i + j + 1)
             for way in (WARM, ALWAYS, COLD):
                 points = sorted(
-                    (float(str(row.labels).split(maxsplit=1)[0]), row.ours.mean, row.ours.stderr)
+                    (percentage(row.labels), row.ours.mean, row.ours.stderr)
                     for row in found
                     if row.ours and (row.world, row.setting, row.strategy) == (game, setting, way)
                 )

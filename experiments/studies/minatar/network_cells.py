@@ -6,7 +6,6 @@ published protocol.
 """
 
 import math
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +32,8 @@ from experiments.studies.game_episodes import (
 )
 from experiments.studies.minatar.early_curve import EarlyCurve
 from experiments.studies.minatar.network_cost import cpu_hours
+from experiments.studies.training_checkpoints import checkpoints
 from selectenv.budget import number_of_labels
-from selectenv.datasets.storage import cache_folder
 from selectenv.env import RewardSelectionEnv
 from selectenv.evaluation import Evaluator
 from selectenv.learners import make_learner
@@ -66,8 +65,6 @@ PRESET = ("transitions", "updates", "rate", "target_step")
 """Fields of a preset that identify a cell; another list would give all stored results other keys."""
 CLOSED_FEATURES = ("labelled", "visitation", "predecessors", "budget")
 """What guided looks at; what is not asked for is not computed."""
-TRAINING = cache_folder() / "training"
-"""Directory of the checkpoints of unfinished cells."""
 
 
 def network_cell(
@@ -140,24 +137,19 @@ def open_loop_cells(
 
 def run_network_cell(cell: Cell) -> list[Record]:
     """Choose labels, train and evaluate; checkpoints are kept until the cell is finished."""
-    folder = TRAINING / cell.key
-    shared = game_problem(cell, **warm_options(cell))
-    learner: Any = shared.learner  # a neural one, see `network_cell`
-    settings = replace(learner.settings, rate=cell.settings["preset"]["rate"])
-    learner = replace(learner, settings=settings, checkpoints=folder)
-    task = SelectionProblem(shared.dataset, learner, shared.evaluator)
-    if cell.strategy in REFERENCES:
-        records = _run_reference(task, folder)
-    elif cell.strategy == NO_LABELS:
-        records = [_record(task, np.zeros(0, np.int64), percent(0))]
-    elif cell.strategy == "best-of":
-        records = _run_best_of(cell, task)
-    elif "share" in cell.settings:
-        records = _run_open_loop(cell, task)
-    else:
-        records = _run_closed_loop(cell, task)
-    shutil.rmtree(folder, ignore_errors=True)
-    return records
+    with checkpoints(cell) as folder:
+        shared = game_problem(cell, **warm_options(cell))
+        learner: Any = shared.learner  # a neural one, see `network_cell`
+        settings = replace(learner.settings, rate=cell.settings["preset"]["rate"])
+        learner = replace(learner, settings=settings, checkpoints=folder)
+        task = SelectionProblem(shared.dataset, learner, shared.evaluator)
+        if cell.strategy in REFERENCES:
+            return _run_reference(task, folder)
+        if cell.strategy == NO_LABELS:
+            return [_record(task, np.zeros(0, np.int64), percent(0))]
+        if cell.strategy == "best-of":
+            return _run_best_of(cell, task)
+        return _run_open_loop(cell, task) if "share" in cell.settings else _run_closed_loop(cell, task)
 
 
 def warm_options(cell: Cell) -> dict[str, Any]:

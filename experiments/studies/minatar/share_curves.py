@@ -9,6 +9,7 @@ from experiments.analysis.figures import new_figure
 from experiments.analysis.game_comparison import FULL, PUBLISHED_FULL, GameTable, metrics_by_cell, published_game
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Result
+from experiments.protocol.budgets import percentage
 from experiments.studies.minatar.network_cells import GAMES, of_game
 
 Points = list[tuple[float, float, float]]
@@ -23,7 +24,7 @@ def our_shares(results: list[Result], scale: str, strategy: str) -> Points:
     for (variant, name, labels), values in found.items():
         if full and (variant, name) == (scale, strategy) and labels.endswith("%"):
             summary = summarise(np.array(values) / np.mean(full))
-            points.append((_percentage(labels), summary.mean, summary.stderr))
+            points.append((percentage(labels), summary.mean, summary.stderr))
     return sorted(points)
 
 
@@ -31,7 +32,7 @@ def published_shares(table: GameTable, strategy: str) -> Points:
     """Return the published shares of one game."""
     full = table[PUBLISHED_FULL].mean
     return sorted(
-        (_percentage(labels), score.mean / full, (score.stderr or 0.0) / full)
+        (percentage(labels), score.mean / full, (score.stderr or 0.0) / full)
         for (name, labels), score in table.items()
         if name == strategy and labels
     )
@@ -62,7 +63,3 @@ def _draw(axes: Any, points: Points, label: str, **style: Any) -> None:
     if points:
         x, share, error = zip(*points, strict=True)
         axes.errorbar(x, share, error, label=label, markersize=3, linewidth=1, **style)
-
-
-def _percentage(labels: str) -> float:
-    return float(labels.split(maxsplit=1)[0])

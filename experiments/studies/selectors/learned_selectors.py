@@ -19,7 +19,7 @@ from experiments.analysis.row import Row
 from experiments.analysis.statistics import summarise
 from experiments.engine.cell import Cell, Record, Result
 from experiments.engine.study import Study
-from experiments.protocol.budgets import WORLDS
+from experiments.protocol.budgets import WORLDS, percentage
 from experiments.studies.selectors.unseen_worlds import (
     GAME,
     LEARNERS,
@@ -229,7 +229,7 @@ def _curves_figure(runs: Runs, world: str) -> Any:
                     curve[labels] += metrics["return"]
             if curve:
                 style = "-" if strategy in SELECTORS else "--"
-                x = [float(labels.split()[0]) for labels in curve]
+                x = [percentage(labels) for labels in curve]
                 axes.plot(x, [np.mean(values) for values in curve.values()], style, marker="o", ms=3, label=strategy)
         axes.set(xlabel="percentage of states labelled", ylabel="return", title=learner)
         axes.grid(alpha=0.3)

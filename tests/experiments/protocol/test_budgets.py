@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.protocol import budgets
-from experiments.protocol.budgets import BUDGETS, FEEDBACK, WORLDS, all_budgets, labels_for, percent
+from experiments.protocol.budgets import BUDGETS, FEEDBACK, WORLDS, all_budgets, labels_for, percent, percentage
 
 # Copied from the protocol, not from the code.
 PROTOCOL = """
@@ -43,3 +43,4 @@ def test_all_budgets_of_a_world_are_sorted_and_distinct():
 
 def test_percentages_are_rounded():
     assert [percent(share) for share in (0.0, 0.146, 0.15, 0.874, 1.0)] == ["0 %", "15 %", "15 %", "87 %", "100 %"]
+    assert [percentage(labels) for labels in ("0 %", "15 %", "100 %", 3)] == [0.0, 15.0, 100.0, 3.0]

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from experiments.engine.cell import Result
+from experiments.studies import training_checkpoints
 from experiments.studies.breakout import breakout_experts, kept_experts
 from experiments.studies.breakout.breakout_experts import NAME, STUDY, cpu_hours, expert_of, random_share
 from experiments.studies.breakout.kept_experts import KeptExpert, update_marks, weights_path
 from experiments.studies.game_episodes import expert_file, file_mark
-from experiments.studies.minatar import network_cells as networks
 from experiments.studies.minatar.network_cells import POOL, network_cell
 from selectenv.datasets import minatar_collection as play
 from selectenv.errors import OptionError
@@ -30,7 +30,7 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.setenv(kept_experts.VARIABLE, str(folder))
     monkeypatch.setattr(breakout_experts, "kept_experts", lambda: kept_experts.kept_experts(marks))
     monkeypatch.setattr(play, "GAMES_AT_ONCE", 4)
-    monkeypatch.setattr(networks, "TRAINING", tmp_path / "training")
+    monkeypatch.setattr(training_checkpoints, "TRAINING", tmp_path / "training")
     return folder
 
 

@@ -8,7 +8,7 @@ import pytest
 import agents
 import selectenv
 from experiments.engine.cell import Result
-from experiments.studies import find_studies
+from experiments.studies import find_studies, training_checkpoints
 from experiments.studies.control import control_cells, control_groups, control_heuristics
 from experiments.studies.control.control_cells import FULL, NONE, WORLDS, record, return_range
 
@@ -17,7 +17,7 @@ STUDIES = {name: study for name, study in find_studies().items() if name.startsw
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(control_cells, "TRAINING", tmp_path / "training")
+    monkeypatch.setattr(training_checkpoints, "TRAINING", tmp_path / "training")
     monkeypatch.setattr(control_cells, "FRESH_EPISODES", 3)
 
 
@@ -161,4 +161,4 @@ def test_networks_are_run_and_leave_no_checkpoints():
     cell = replace(cell, settings={**cell.settings, "problem": {**cell.settings["problem"], "updates": 3}})
     (found,) = study.run_cell(cell)
     assert (found["labels"], found["cost"], found["groups"]) == ("5 %", 0, 20)
-    assert not control_cells.checkpoints_of(cell).exists()
+    assert not (training_checkpoints.TRAINING / cell.key).exists()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from experiments.engine.cell import Result
-from experiments.studies.minatar import network_cells as networks
+from experiments.studies import training_checkpoints
 from experiments.studies.minatar.minatar_warm_start import REFITS, STUDY
 from experiments.studies.minatar.network_cells import CLOSED, network_cell
 from experiments.studies.minatar.network_cost import refits, refits_from_scratch, training_runs
@@ -16,7 +16,7 @@ from selectenv.problem import SelectionProblem
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(networks, "TRAINING", tmp_path / "training")
+    monkeypatch.setattr(training_checkpoints, "TRAINING", tmp_path / "training")
     monkeypatch.setattr(play, "GAMES_AT_ONCE", 4)
 
 

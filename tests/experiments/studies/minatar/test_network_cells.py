@@ -16,7 +16,7 @@ from experiments.cli import study_commands
 from experiments.engine.cell import Result
 from experiments.engine.store import ResultsStore
 from experiments.protocol.budgets import percent
-from experiments.studies import find_studies
+from experiments.studies import find_studies, training_checkpoints
 from experiments.studies.breakout.breakout_iql import correlation, pairs
 from experiments.studies.game_episodes import SHARES, game_problem
 from experiments.studies.minatar import network_cells as networks
@@ -64,7 +64,7 @@ def small(cell, updates=3):
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(networks, "TRAINING", tmp_path / "training")
+    monkeypatch.setattr(training_checkpoints, "TRAINING", tmp_path / "training")
     monkeypatch.setattr(play, "GAMES_AT_ONCE", 4)  # long enough to earn something
 
 
