@@ -1,7 +1,7 @@
 """Steps of two classic control environments, many episodes at once, with the formulas that Gymnasium uses.
 
 Acrobot (Sutton 1996; two links of mass, length and inertia 1) is integrated by one Runge-Kutta step of 0.2 s, and
-MountainCar (Moore 1990) by one Euler step. Gymnasium steps them one by one in Python.
+MountainCar (Moore 1990) by one Euler step. Gymnasium steps one episode at a time, in Python.
 """
 
 import math
@@ -24,7 +24,7 @@ LEFT, RIGHT, GOAL = -1.2, 0.6, 0.5
 def _acrobot_slopes(
     angle_1: float, angle_2: float, speed_1: float, speed_2: float, torque: float
 ) -> tuple[float, float, float, float]:
-    """Return the derivatives of the angles and of the angular velocities by time."""
+    """Return the derivatives of the angles and of the angular velocities with respect to time."""
     sine, cosine = math.sin(angle_2), math.cos(angle_2)
     d1, d2 = 3.5 + cosine, 1.25 + 0.5 * cosine
     phi2 = 4.9 * math.sin(angle_1 + angle_2)

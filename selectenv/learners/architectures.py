@@ -26,8 +26,8 @@ from selectenv.kernels.network.mlp import (
 )
 from selectenv.kernels.network.patched_images import PatchedImages
 from selectenv.kernels.network.patches import Batch, Patches, find_patches, new_batch
+from selectenv.kernels.network.simd import aligned_zeros
 from selectenv.kernels.network.updates import Network
-from selectenv.kernels.network.vectors import aligned_zeros
 from selectenv.policies import ActingNetwork, NetworkInput, Observations
 from selectenv.typing import Float32Array, FloatArray
 

@@ -20,7 +20,7 @@ import numpy as np
 from selectenv.kernels.compiled import exact_part
 from selectenv.kernels.network.cnn import FILTERS, HIDDEN, SIDE, Layers
 from selectenv.kernels.network.patches import CELLS, Batch
-from selectenv.kernels.network.vectors import (
+from selectenv.kernels.network.simd import (
     Vector,
     add,
     add_product,
@@ -181,18 +181,18 @@ def output(layers: Any, hidden: Float32Array, i: int, a: int) -> float:
 
 
 @exact_part
-def backward(layers: Layers, batch: Batch, made: Pass, wanted: Float32Array, gradient: Layers) -> None:
-    """Compute the gradient of the loss by the parameters.
+def backward(layers: Layers, batch: Batch, made: Pass, output_gradient: Float32Array, gradient: Layers) -> None:
+    """Compute the gradient of the loss with respect to the parameters.
 
     Args:
         layers: the network.
         batch: see `forward`; no image may be missing.
         made: the result of `forward`.
-        wanted: [size, outputs] gradient of the loss by the outputs.
+        output_gradient: [size, outputs] gradient of the loss with respect to the outputs.
         gradient: receives the result.
     """
-    size = len(wanted)
-    _output_gradient(layers, made, wanted, gradient)
+    size = len(output_gradient)
+    _output_gradient(layers, made, output_gradient, gradient)
     gradient.hidden_bias[:] = made.slope[size]
     _clear(made.filters, made.filters.size)
     bias = zeros16()
@@ -218,9 +218,9 @@ def backward(layers: Layers, batch: Batch, made: Pass, wanted: Float32Array, gra
 
 
 @exact_part
-def _output_gradient(layers: Layers, made: Pass, wanted: Float32Array, gradient: Layers) -> None:
+def _output_gradient(layers: Layers, made: Pass, output_gradient: Float32Array, gradient: Layers) -> None:
     """Compute the gradient of the output layer, and that of the active units of the hidden layer."""
-    size, n_outputs = wanted.shape
+    size, n_outputs = output_gradient.shape
     gradient.output[:] = ZERO
     gradient.output_bias[:] = ZERO
     made.slope[size] = ZERO
@@ -230,10 +230,12 @@ def _output_gradient(layers: Layers, made: Pass, wanted: Float32Array, gradient:
         for half in (0, HALF):
             hidden, slope = load64(made.hidden, i * HIDDEN + half), zeros64()
             for a in range(n_outputs):
-                if wanted[i, a] != 0:
+                if output_gradient[i, a] != 0:
                     at = a * HIDDEN + half
-                    slope = add_product(slope, wanted[i, a], load64(layers.output, at))
-                    total = add_product(load64(gradient.output, at), wanted[i, a], where_positive(hidden, hidden))
+                    slope = add_product(slope, output_gradient[i, a], load64(layers.output, at))
+                    total = add_product(
+                        load64(gradient.output, at), output_gradient[i, a], where_positive(hidden, hidden)
+                    )
                     store64(gradient.output, at, total)
             slope = where_positive(hidden, slope)
             store64(made.slope, whole + half, add(load64(made.slope, whole + half), slope))
@@ -249,7 +251,7 @@ def _output_gradient(layers: Layers, made: Pass, wanted: Float32Array, gradient:
             count += 1
         made.n_active[i] = count
         for a in range(n_outputs):
-            gradient.output_bias[a] += wanted[i, a]
+            gradient.output_bias[a] += output_gradient[i, a]
 
 
 @exact_part

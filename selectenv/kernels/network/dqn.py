@@ -201,13 +201,13 @@ def dqn_update(
     find_usual(patches, batch)
     fill_batch(batch, patches)
     forward(online.layers, batch, made)
-    wanted, loss = np.zeros((size, n_actions), np.float32), 0.0
+    output_gradient, loss = np.zeros((size, n_actions), np.float32), 0.0
     for i in range(size):
         action = replay.action[chosen[i]]
         error = output(online.layers, made.hidden, i, action) - goal[i]
         small = min(abs(error), np.float32(1))
         loss += small * (abs(error) - np.float32(0.5) * small)
-        wanted[i, action] = max(min(error, np.float32(1)), np.float32(-1)) / np.float32(size)
-    backward(online.layers, batch, made, wanted, online.gradient)
+        output_gradient[i, action] = max(min(error, np.float32(1)), np.float32(-1)) / np.float32(size)
+    backward(online.layers, batch, made, output_gradient, online.gradient)
     rmsprop_step(online.flat, online.flat_gradient, online.memory, rule)
     return loss / size

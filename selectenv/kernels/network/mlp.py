@@ -2,12 +2,12 @@
 
     h = relu(x W + b),  k = relu(h U + c),  y = k O' + d,  with x the vector in standardised columns.
 
-With e the gradient of the loss by the outputs, the backward pass is
+With e the gradient of the loss with respect to the outputs, the backward pass is
 
     f = (e O) * 1[k > 0],  g = (f U') * 1[h > 0],  O: e' k,  U: h' f,  W: x' g,
 
 and biases get the sums of e, f and g over the batch. All matrix products are sums over rows of 128 floats, of which a
-tile of 4 x 64 is kept in registers. Each number is summed up in a fixed order that does not depend on the rest of the
+tile of 4 x 64 is kept in registers. Each number is summed in a fixed order that does not depend on the rest of the
 batch.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from selectenv.kernels.compiled import exact_part, kernel
 from selectenv.kernels.network.backprop import output
 from selectenv.kernels.network.cnn import HIDDEN
-from selectenv.kernels.network.vectors import (
+from selectenv.kernels.network.simd import (
     add,
     add_product,
     aligned_zeros,
@@ -63,7 +63,7 @@ class VectorTable(NamedTuple):
     mean: FloatArray
     """[columns]"""
     scale: FloatArray
-    """[columns] what differences from the mean are divided by."""
+    """[columns] divides the differences from the mean."""
 
 
 class VectorBatch(NamedTuple):
@@ -83,9 +83,9 @@ class VectorPass(NamedTuple):
     hidden: Float32Array
     """[padded size, hidden] the second hidden layer, before the rectifier."""
     lower_slope: Float32Array
-    """[padded size, hidden] gradient by the first hidden layer."""
+    """[padded size, hidden] gradient with respect to the first hidden layer."""
     slope: Float32Array
-    """[padded size, hidden] gradient by the second hidden layer."""
+    """[padded size, hidden] gradient with respect to the second hidden layer."""
     turned: Float32Array
     """[hidden, hidden] the transposed weights of the second hidden layer."""
 
@@ -175,21 +175,21 @@ def forward_vectors(layers: VectorLayers, batch: VectorBatch, made: VectorPass) 
 
 @exact_part
 def backward_vectors(
-    layers: VectorLayers, batch: VectorBatch, made: VectorPass, wanted: Float32Array, gradient: VectorLayers
+    layers: VectorLayers, batch: VectorBatch, made: VectorPass, output_gradient: Float32Array, gradient: VectorLayers
 ) -> None:
-    """Compute the gradient of the loss by the parameters.
+    """Compute the gradient of the loss with respect to the parameters.
 
     Args:
         layers: the network.
         batch: see `forward_vectors`.
         made: the result of `forward_vectors`.
-        wanted: [size, outputs] gradient of the loss by the outputs.
+        output_gradient: [size, outputs] gradient of the loss with respect to the outputs.
         gradient: receives the result.
     """
-    size, columns = len(wanted), batch.inputs.shape[1]
+    size, columns = len(output_gradient), batch.inputs.shape[1]
     gradient.first[:], gradient.second[:], gradient.output[:] = ZERO, ZERO, ZERO
     gradient.first_bias[:], gradient.second_bias[:], gradient.output_bias[:] = ZERO, ZERO, ZERO
-    _output_slopes(layers, made, wanted, gradient)
+    _output_slopes(layers, made, output_gradient, gradient)
     _add_product(made.lower, 1, HIDDEN, size, made.slope, gradient.second)
     for row in range(0, HIDDEN, 16):
         for column in range(0, HIDDEN, 16):
@@ -205,24 +205,28 @@ def backward_vectors(
 
 
 @exact_part
-def _output_slopes(layers: VectorLayers, made: VectorPass, wanted: Float32Array, gradient: VectorLayers) -> None:
-    """Compute the gradients of the output layer, of the second bias, and by the second hidden layer."""
-    size, n_outputs = wanted.shape
+def _output_slopes(
+    layers: VectorLayers, made: VectorPass, output_gradient: Float32Array, gradient: VectorLayers
+) -> None:
+    """Compute the gradients of the output layer and of the second bias, and that of the second hidden layer's units."""
+    size, n_outputs = output_gradient.shape
     for i in range(size):
         for half in range(0, HIDDEN, SPAN):
             at, slope = i * HIDDEN + half, zeros64()
             hidden = load64(made.hidden, at)
             for a in range(n_outputs):
-                if wanted[i, a] != 0:
+                if output_gradient[i, a] != 0:
                     weights = a * HIDDEN + half
-                    slope = add_product(slope, wanted[i, a], load64(layers.output, weights))
-                    total = add_product(load64(gradient.output, weights), wanted[i, a], where_positive(hidden, hidden))
+                    slope = add_product(slope, output_gradient[i, a], load64(layers.output, weights))
+                    total = add_product(
+                        load64(gradient.output, weights), output_gradient[i, a], where_positive(hidden, hidden)
+                    )
                     store64(gradient.output, weights, total)
             slope = where_positive(hidden, slope)
             store64(made.slope, at, slope)
             store64(gradient.second_bias, half, add(load64(gradient.second_bias, half), slope))
         for a in range(n_outputs):
-            gradient.output_bias[a] += wanted[i, a]
+            gradient.output_bias[a] += output_gradient[i, a]
 
 
 @kernel

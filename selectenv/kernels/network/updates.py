@@ -182,7 +182,7 @@ def add_cloning_updates(
 ) -> None:
     """Make the updates of `cloning_updates` and add the losses of all samples to ``losses`` [1]."""
     size, n_actions = chosen.shape[1], len(network.layers.output_bias)
-    state, wanted = np.empty(size, np.int32), np.empty((size, n_actions), np.float32)
+    state, output_gradient = np.empty(size, np.int32), np.empty((size, n_actions), np.float32)
     for u in range(len(chosen)):
         for i in range(size):
             state[i] = data.state[chosen[u, i]]
@@ -190,17 +190,17 @@ def add_cloning_updates(
         _forward(network.layers, batch, made)
         for i in range(size):
             taken = data.action[chosen[u, i]]
-            logits = wanted[i]
+            logits = output_gradient[i]
             for a in range(n_actions):
                 logits[a] = output(network.layers, made.hidden, i, a)
             top, own, total = logits.max(), logits[taken], np.float32(0)
             for a in range(n_actions):
-                wanted[i, a] = np.exp(logits[a] - top)
-                total += wanted[i, a]
+                output_gradient[i, a] = np.exp(logits[a] - top)
+                total += output_gradient[i, a]
             losses[0] += np.log(total) + top - own
             for a in range(n_actions):
-                wanted[i, a] = (wanted[i, a] / total - np.float32(a == taken)) / np.float32(size)
-        _backward(network.layers, batch, made, wanted, network.gradient)
+                output_gradient[i, a] = (output_gradient[i, a] / total - np.float32(a == taken)) / np.float32(size)
+        _backward(network.layers, batch, made, output_gradient, network.gradient)
         adam_step(network.flat, network.flat_gradient, network.memory, rate, done + u + 1)
 
 

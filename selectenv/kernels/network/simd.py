@@ -1,4 +1,4 @@
-"""Vectors of 16 and 64 floats in compiled loops: a kernel says itself which operations are done side by side.
+"""SIMD vectors of 16 and 64 floats in compiled loops: kernels state which operations are done side by side.
 
 The compiler splits a vector into registers of the machine. All operations are done in the order of the source, with a
 fused multiplication and addition if the machine has one, so results do not depend on what the compiler chooses to

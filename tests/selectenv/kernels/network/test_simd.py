@@ -1,12 +1,12 @@
-"""Vectors in compiled loops, against numpy."""
+"""SIMD vectors in compiled loops, against NumPy."""
 
 import numpy as np
 import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from selectenv.kernels.network import vectors
-from selectenv.kernels.network.vectors import (
+from selectenv.kernels.network import simd
+from selectenv.kernels.network.simd import (
     add,
     add_product,
     aligned_zeros,
@@ -69,7 +69,7 @@ def test_rows_of_aligned_arrays_are_cache_lines():
         assert array.shape == shape
         assert array.dtype == np.float32
         assert not array.any()
-        assert array.ctypes.data % vectors.LINE == 0
+        assert array.ctypes.data % simd.LINE == 0
 
 
 def test_other_arrays_are_refused():
