@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import as_array, check_instance, check_int, check_name, is_int, is_real, shown
+from selectenv.checks import as_array, check_instance, check_int, check_name, is_int, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.groups import STORED_CELLS, STORED_CENTRES, STORED_IDS, Groups, Regions
 from selectenv.datasets.nearest_centre import NearestCentre
@@ -64,13 +64,14 @@ def group_states(dataset: OfflineDataset, groups: Any, *, seed: int = 0) -> Offl
         MissingExtraError: clusters need scikit-learn, which is not installed.
     """
     check_instance("dataset", dataset, OfflineDataset)
+    seed = check_int("seed", seed, 0)
     if dataset.groups is not None:
         raise DatasetError("the states of this dataset are groups already: group dataset.base instead")
     if isinstance(groups, str):
         check_name("value of `groups`", groups, (EPISODE,))
         return _episodes(dataset, seed)
     if is_int(groups):
-        return _clusters(dataset, int(groups), check_int("seed", seed, 0))
+        return _clusters(dataset, int(groups), seed)
     return _own_groups(dataset, groups)
 
 
@@ -135,7 +136,7 @@ def find_centres(vectors: Vectors, count: int, seed: int) -> FloatArray:
 def _own_groups(dataset: OfflineDataset, groups: Any) -> OfflineDataset:
     """Return the dataset over the groups of an array [states]."""
     n = dataset.n_states
-    given = np.array(np.nan) if is_real(groups) or isinstance(groups, bool) else as_array("groups", groups, OptionError)
+    given = as_array("groups", groups, OptionError) if np.iterable(groups) else np.empty(())
     if given.dtype == object and all(isinstance(entry, str) for entry in given.ravel()):
         given = given.astype(str)
     if given.dtype.kind not in "iuU" or given.shape != (n,):

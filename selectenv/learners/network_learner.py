@@ -207,7 +207,7 @@ class NetworkLearner:
         check_observations(dataset)
         known = dataset.states_with_rewards(rewards) if labels is None else labels
         known = self._informative(dataset, rewards, known)
-        digest = hashlib.blake2b(known.data, digest_size=16)
+        digest = hashlib.blake2b(known.tobytes(), digest_size=16)
         digest.update(dataset.fingerprint.encode())
         if rewards is not dataset.hidden_reward:
             digest.update(np.where(known[dataset.state], rewards, np.nan).data)

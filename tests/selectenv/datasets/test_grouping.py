@@ -156,11 +156,20 @@ def test_clusters_do_not_depend_on_the_number_of_threads():
         ([1, 2], OptionError, "one per state"),
         (np.full(DATA.n_states, np.nan), OptionError, "integers or strings"),
         (True, OptionError, "groups must be None"),
+        (np.nan, OptionError, "groups must be None"),
+        (None, OptionError, "groups must be None"),
     ],
 )
 def test_groups_that_cannot_be_used(groups, error, message):
     with pytest.raises(error, match=message):
         selectenv.group_states(DATA, groups)
+
+
+@pytest.mark.parametrize("groups", [3, "episode"])
+def test_seeds_that_cannot_be_used(groups):
+    for seed in (-1, 1.5, None):
+        with pytest.raises(OptionError, match="seed must be a whole number"):
+            selectenv.group_states(DATA, groups, seed=seed)
 
 
 def test_groups_of_other_data():

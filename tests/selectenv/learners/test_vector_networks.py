@@ -130,6 +130,14 @@ def test_uds_imputes_rewards(impute, same):
     assert (weights(found.policy) == weights(learned(data, labels).policy)).all() == same
 
 
+@pytest.mark.parametrize("rule", ["uds", "adapted"])
+def test_labels_may_be_a_column_of_a_matrix(rule):
+    data = vector_data()
+    masks = np.random.default_rng(0).random((data.n_states, 3)) < 0.5
+    column, plain = learned(data, masks[:, 1], rule), learned(data, masks[:, 1].copy(), rule)
+    np.testing.assert_array_equal(weights(column.policy), weights(plain.policy))
+
+
 def test_the_smallest_revealed_reward_is_imputed():
     """Labels that reveal the smallest reward decide what is imputed, although their own reward equals it."""
     data = vector_data()
