@@ -41,7 +41,7 @@ def column_views(group: GroupSummary | None) -> list[ColumnView]:
 
 
 def short(value: float) -> str:
-    """Return a number with three digits."""
+    """Return a number with three significant digits."""
     return f"{value:.3g}"
 
 

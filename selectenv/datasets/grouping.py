@@ -18,7 +18,7 @@ from selectenv.streams import generator
 from selectenv.typing import FloatArray, Int32Array, IntArray
 
 EPISODE_CELLS = 200
-"""Clusters that are the states of tables if groups are the episodes of vector data."""
+"""Number of clusters that serve as the states of tables where groups are episodes of vector data."""
 CLUSTERED_ROWS = 200_000
 """Clusters are found in at most this many states, drawn at random where there are more."""
 BATCH_ROWS = 4096
@@ -26,7 +26,7 @@ BATCH_ROWS = 4096
 
 @dataclass(frozen=True, eq=False)
 class NearestState:
-    """Regions of own groups: an observation falls into the group of the nearest state in standardised columns."""
+    """Regions of the caller's groups: an observation falls into that of the nearest state in standardised columns."""
 
     vectors: Vectors
     group: Int32Array = field(repr=False)

@@ -16,7 +16,7 @@ STORED_IDS, STORED_CELLS, STORED_CENTRES = "group_ids", "group_of_state", "group
 
 
 class Regions(Protocol):
-    """Says into which cell an observation falls."""
+    """Maps observations to the cells that they fall into."""
 
     def find(self, observations: NDArray[Any]) -> Int32Array:
         """Return the numbers [count] of the cells that observations [count, d] fall into."""

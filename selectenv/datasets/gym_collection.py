@@ -19,7 +19,7 @@ from selectenv.typing import Float32Array, FloatArray, IntArray
 LANES = 50
 """Episodes that are played side by side."""
 BYTES = 256
-"""Memory per transition and 8 columns, while data are collected and numbered."""
+"""Bytes of memory per transition and 8 columns, while data are collected and numbered."""
 
 
 def collection(world: GymWorld, options: DataOptions) -> tuple[dict[str, Any], Callable[[], OfflineDataset]]:
@@ -31,7 +31,7 @@ def collection(world: GymWorld, options: DataOptions) -> tuple[dict[str, Any], C
     assert options.dataset_size is not None
     assert options.expert_share is not None
     assert options.mixture is not None
-    low, high = _ends(options.expert_share)
+    low, high = _share_range(options.expert_share)
     expert = None
     if options.expert is None:
         low = high = 0.0
@@ -68,7 +68,7 @@ def collect_vectors(world: GymWorld, spec: dict[str, Any], expert: GymExpert | N
     lanes, record = Lanes(world, count), VectorEpisodes(count, steps, world.width)
     lanes.reset(seeds[:count])
     every = np.arange(count)
-    low, high = _ends(spec["expert_share"])
+    low, high = _share_range(spec["expert_share"])
     drawn = generator(spec["seed"], "shares", *identity)
     shares: FloatArray = drawn.uniform(low, high, count)
     for step in range(steps):
@@ -83,8 +83,8 @@ def collect_vectors(world: GymWorld, spec: dict[str, Any], expert: GymExpert | N
     return record.dataset(size, world.n_actions, world.columns, spec)
 
 
-def _ends(share: Any) -> tuple[float, float]:
-    """Return the smallest and the largest expert share of an episode."""
+def _share_range(share: Any) -> tuple[float, float]:
+    """Return the smallest and the largest expert share that an episode can have."""
     low, high = share if isinstance(share, tuple | list) else (share, share)
     return float(low), float(high)
 

@@ -17,7 +17,7 @@ COMPILED: dict[str, Step] = {
 }
 """Entry point of an environment -> the same step, compiled."""
 CHECKED_STEPS, TOLERANCE = 30, 1e-9
-"""Steps in which compiled loops are compared with the installed Gymnasium, and differences that rounding may make."""
+"""Number of steps in which compiled loops are compared with the installed Gymnasium, and the tolerance for rounding."""
 
 
 class CompiledLanes:
@@ -60,7 +60,7 @@ class CompiledLanes:
 
 
 def make_lanes(world: GymWorld, count: int) -> Lanes | VectorLanes | CompiledLanes:
-    """Return copies of an environment that are stepped in the fastest way there is for it."""
+    """Return copies of an environment that are stepped in the fastest way that is available for it."""
     if is_compiled(world):
         return CompiledLanes(world, count)
     return VectorLanes(world, count) if world.has_vector_env else Lanes(world, count)
@@ -83,9 +83,9 @@ def _steps_agree(name: str) -> bool:
     for action in np.random.default_rng(0).integers(world.n_actions, size=CHECKED_STEPS).tolist():
         result = compiled.step(np.array([action]), np.zeros(1, np.int64))
         _, reward, terminated, truncated, _ = env.step(action)
-        said = result.reward[0], result.terminated[0], result.truncated[0]
+        ours = result.reward[0], result.terminated[0], result.truncated[0]
         state = np.array(env.get_wrapper_attr("state"), np.float64)
-        if said != (reward, terminated, truncated) or not np.allclose(compiled.states[0], state, 0, TOLERANCE):
+        if ours != (reward, terminated, truncated) or not np.allclose(compiled.states[0], state, 0, TOLERANCE):
             return False
         if terminated or truncated:
             break

@@ -21,7 +21,7 @@ from selectenv.errors import MissingExtraError, UnknownNameError, WorldError
 from selectenv.typing import Float32Array, IntArray
 
 PREFIX = "gym:"
-"""Names of worlds that start so are ids of Gymnasium environments."""
+"""Prefix of the names of worlds that are ids of Gymnasium environments."""
 COLUMNS = {
     "CartPole-v1": ("position", "velocity", "angle", "angular velocity"),
     "Acrobot-v1": (
@@ -58,9 +58,9 @@ class GymWorld:
         """
         self.spec = _find_spec(env)
         self.options = options
-        one = self.make()
-        space, actions = one.observation_space, one.action_space
-        one.close()
+        sample = self.make()
+        space, actions = sample.observation_space, sample.action_space
+        sample.close()
         self.name: str = self.spec.id
         if not isinstance(space, spaces.Box):
             raise WorldError(f"{self.name} has observations of {shown(space)}: a world with vectors needs a Box space")
@@ -164,7 +164,7 @@ class Lanes:
 
 
 class VectorLanes:
-    """The same with Gymnasium's vector environment of the id; all lanes are reset together, by the first seed."""
+    """Lanes of Gymnasium's vector environment of the id; all of them are reset together, with the first seed."""
 
     def __init__(self, world: GymWorld, count: int) -> None:
         """Make the vector environment."""

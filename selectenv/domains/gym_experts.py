@@ -116,9 +116,9 @@ def load_gym_expert(world: GymWorld, expert: Any) -> GymExpert:
             function from an observation to an action.
 
     Raises:
-        UnknownNameError: no expert of the world ships with the package, or the name means nothing.
+        UnknownNameError: no expert of the world ships with the package, or the name is unknown.
         WeightsFileError: the file is missing, damaged, or belongs to another environment.
-        OptionError: it is something else.
+        OptionError: ``expert`` is of another type.
     """
     if callable(expert):
         return FunctionExpert(expert, world)

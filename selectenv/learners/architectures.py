@@ -183,7 +183,7 @@ def _for_vectors(dataset: OfflineDataset, vectors: Vectors) -> VectorArchitectur
 
 
 ARCHITECTURES: dict[type, Callable[[OfflineDataset, Any], Architecture]] = {Images: _for_images, Vectors: _for_vectors}
-"""What networks a dataset has, by the type of its observations."""
+"""The architecture of a dataset's networks, by the type of its observations."""
 
 
 def check_observations(dataset: OfflineDataset) -> Images | Vectors:
@@ -228,7 +228,7 @@ def layers_of(architecture: Architecture, flat: Float32Array, n_outputs: int) ->
 
 
 def new_network(architecture: Architecture, n_outputs: int, rng: np.random.Generator) -> Network:
-    """Return a fresh network; weights are drawn uniformly within 1 / sqrt(inputs) of zero, as is usual."""
+    """Return a fresh network; weights are drawn uniformly within 1 / sqrt(inputs) of zero."""
     size = sum(int(np.prod(shape)) for shape in architecture.shapes(n_outputs))
     flat, slopes = aligned_zeros(size), aligned_zeros(size)
     layers = layers_of(architecture, flat, n_outputs)

@@ -39,8 +39,9 @@ class CloningLearner(NetworkLearner):
                 base = dataset.base
                 data = Transitions(base.state, base.action, base.next_state, np.zeros(len(base), np.float32))
                 rng = generator(self.seed, "learner", run, "cloning")
-                fresh = CloningRun(data, self.architecture(base), base.n_actions, self.settings, rng)
-                fresh.most_likely = self.most_likely
+                fresh = CloningRun(
+                    data, self.architecture(base), base.n_actions, self.settings, rng, most_likely=self.most_likely
+                )
                 trained = self.train(base, fresh, np.arange(len(base)), run)
                 self._clones[key] = cast(tuple[CloningPolicy, ...], trained.policies)
         return self._clones[key]

@@ -23,12 +23,12 @@ from selectenv.policies import NetworkInput, PolicyList, ValuedPolicy
 from selectenv.typing import BoolArray, FloatArray, IntArray
 
 KEPT = 16
-"""Policies that are kept in memory, and those of the last label set in any case."""
+"""Maximum number of policies that are kept in memory; those of the last label set are always kept."""
 _KEEPING, _PREPARING = Lock(), Lock()
 
 
 class Trained(NamedTuple):
-    """A training run at its end."""
+    """A finished training run."""
 
     policies: tuple[ValuedPolicy, ...]
     """[evaluations]"""
@@ -203,7 +203,7 @@ class NetworkLearner:
         return NetworkFit(trained, (trained[0].updates,), dataset, key, self.architecture(dataset), begun_with)
 
     def _known(self, dataset: OfflineDataset, rewards: FloatArray, labels: BoolArray | None) -> tuple[BoolArray, bytes]:
-        """Return the labels [n] that can change what is learned, and what identifies them."""
+        """Return the labels [n] that can change what is learned, and a key that identifies them and the data."""
         check_observations(dataset)
         known = dataset.states_with_rewards(rewards) if labels is None else labels
         known = self._informative(dataset, rewards, known)

@@ -57,7 +57,10 @@ class Settings:
 
     @property
     def identity(self) -> dict[str, float]:
-        """What identifies a training run, ready for JSON; runs without decay have the identity that they always had."""
+        """What identifies a training run, ready for JSON.
+
+        Without decay the field is left out, so that checkpoints from before it was added stay valid.
+        """
         return {name: value for name, value in asdict(self).items() if name != "decay" or value}
 
     def rate_after(self, done: int) -> float:
@@ -225,7 +228,7 @@ def copy_networks(run: Run, networks: Mapping[str, Network]) -> None:
             mine[:] = theirs
 
 
-def acting(architecture: Architecture, network: Network, flat: Float32Array) -> ActingNetwork:
+def acting_network(architecture: Architecture, network: Network, flat: Float32Array) -> ActingNetwork:
     """Return the network for policies that has the shape of ``network`` and the parameters ``flat``."""
     return architecture.acting(layers_of(architecture, flat, len(network.layers.output_bias)))
 
@@ -272,7 +275,10 @@ class IqlRun:
     def policy_of(self, weights: Weights) -> GreedyPolicy:
         """Return the greedy policy of action values with other weights."""
         return GreedyPolicy(
-            tuple(acting(self._architecture, leader, flat) for leader, flat in zip(self._leaders, weights, strict=True))
+            tuple(
+                acting_network(self._architecture, leader, flat)
+                for leader, flat in zip(self._leaders, weights, strict=True)
+            )
         )
 
     @property
@@ -308,26 +314,28 @@ class CloningRun:
         n_actions: int,
         settings: Settings,
         rng: np.random.Generator,
+        *,
+        most_likely: bool = False,
     ) -> None:
-        """Prepare a fresh network, drawn from ``rng``."""
-        self._data, self._architecture, self._rate = data, architecture, settings.rate
+        """Prepare a fresh network, drawn from ``rng``.
+
+        With ``most_likely``, the policy takes the most likely action instead of sampling one.
+        """
+        self._data, self._architecture, self._rate, self._most_likely = data, architecture, settings.rate, most_likely
         self._network = new_network(architecture, n_actions, rng)
         self.networks = {"logits": self._network}
         self._observations = architecture.observations
         self._batch, self._pass = architecture.new_batch(settings.batch), architecture.new_pass(settings.batch)
         self.losses = np.zeros(1)
 
-    most_likely = False
-    """Whether the policy takes the most likely action instead of sampling one."""
-
     @property
     def policy(self) -> CloningPolicy:
         """The policy of the network as it is now."""
-        return CloningPolicy(self._architecture.acting(self.logits), self.most_likely)
+        return CloningPolicy(self._architecture.acting(self.logits), self._most_likely)
 
     def policy_of(self, weights: Weights) -> CloningPolicy:
         """Return the policy of a network with other weights."""
-        return CloningPolicy(acting(self._architecture, self._network, weights[0]), self.most_likely)
+        return CloningPolicy(acting_network(self._architecture, self._network, weights[0]), self._most_likely)
 
     @property
     def logits(self) -> Any:

@@ -1,4 +1,4 @@
-"""Tables where labels cover something else than the states of the table: whole episodes.
+"""Tables for labels that cover whole episodes instead of the states of the table.
 
 A label on an episode reveals the rewards of its transitions, so a state of the table, a cell, may have transitions with
 and without a known reward. UDS imputes the unknown ones, transition by transition. The adapted rule learns from the
