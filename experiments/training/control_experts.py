@@ -1,9 +1,8 @@
 """Experts of the control worlds, trained with Stable-Baselines3 in short runs.
 
 PPO (Schulman et al. 2017, https://arxiv.org/abs/1707.06347) learns all four. MountainCar pays -1 until the goal, which
-random actions do not reach, so its expert is trained with a shaped reward: the discounted change of a potential, the
-energy of the car, is added (Ng et al. 1999), which leaves the order of policies as it is. A run takes a few minutes on
-one core, so it is not resumed.
+random actions do not reach, so its expert is trained with a shaped reward (Ng et al. 1999): the discounted change of a
+potential, the energy of the car, is added. A run takes a few minutes on one core, so it cannot be resumed.
 """
 
 from collections.abc import Callable
@@ -69,9 +68,9 @@ def train_control_expert(world: str, path: Path, *, seed: int = 0, steps: int | 
     import torch
 
     torch.set_num_threads(1)
-    recipe, place = RECIPES[world], CONTROL[world].make()
+    recipe, gym_world = RECIPES[world], CONTROL[world].make()
     steps = recipe.steps if steps is None else steps
-    envs = sb3.common.vec_env.DummyVecEnv([_monitored(place, recipe.shaped) for _ in range(recipe.envs)])
+    envs = sb3.common.vec_env.DummyVecEnv([_monitored(gym_world, recipe.shaped) for _ in range(recipe.envs)])
     widths = {"net_arch": [WIDTH, WIDTH]}
     model = sb3.PPO("MlpPolicy", envs, seed=seed, device="cpu", policy_kwargs=widths, **recipe.options)
     curve: list[list[float]] = []
@@ -80,15 +79,15 @@ def train_control_expert(world: str, path: Path, *, seed: int = 0, steps: int | 
     state = {name: value.numpy() for name, value in model.policy.state_dict().items()}
     names = ("mlp_extractor.policy_net.0", "mlp_extractor.policy_net.2", "action_net")
     layers = [(state[f"{name}.weight"], state[f"{name}.bias"]) for name in names]
-    returns = control_returns(place, NetworkExpert(layers, "tanh", {}), FINAL_EPISODES, seed)
+    returns = control_returns(gym_world, NetworkExpert(layers, "tanh", {}), FINAL_EPISODES, seed)
     card = {
-        "env": place.name,
+        "env": gym_world.name,
         "activation": "tanh",
         "command": f"selectenv train-expert {world}" + (f" --seed {seed}" if seed else ""),
         "seed": seed,
         "steps_trained": int(model.num_timesteps),
         "curve": curve,
-        "random_return": float(control_returns(place, None, FINAL_EPISODES, seed).mean()),
+        "random_return": float(control_returns(gym_world, None, FINAL_EPISODES, seed).mean()),
         **measured(returns),
     }
     arrays = {f"{2 * i}.weight": weight for i, (weight, _) in enumerate(layers)}
@@ -154,7 +153,7 @@ def _monitored(world: GymWorld, shaped: bool) -> Callable[[], gym.Env[Any, Any]]
 
 
 def _curve_callback(curve: list[list[float]], steps: int) -> Any:
-    """Return a callback that adds (steps, mean return of recent episodes of training) to ``curve`` now and then."""
+    """Return a callback that adds `CURVE_POINTS` points (steps, mean return of recent episodes) to ``curve``."""
     from stable_baselines3.common.callbacks import BaseCallback
 
     class Curve(BaseCallback):

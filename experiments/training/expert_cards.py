@@ -32,7 +32,7 @@ def cards_table() -> str:
     """Return a table of the return of every expert and the command that trained it."""
     rows = [
         (
-            game,
+            world,
             name,
             f"{card['return']:.2f}",
             f"{card['return_error']:.2f}",
@@ -40,7 +40,7 @@ def cards_table() -> str:
             f"{card['steps_trained']:,}",
             card["command"],
         )
-        for (game, name), card in shipped_cards().items()
+        for (world, name), card in shipped_cards().items()
     ]
     return table(("world", "expert", "return", "+-", "episodes", "steps", "made by"), rows)
 
@@ -68,14 +68,14 @@ def curves(path: Path, worlds: Sequence[str] = GAMES) -> None:
     """Draw return against training steps, one panel per world; the curves include exploration."""
     cards = shipped_cards()
     figure = new_figure(3.2 * len(worlds), 2.8)
-    for i, game in enumerate(worlds):
+    for i, world in enumerate(worlds):
         axes = figure.add_subplot(1, len(worlds), i + 1)
         for (owner, name), card in cards.items():
-            if owner == game:
+            if owner == world:
                 steps, mean = [point[0] / 1e6 for point in card["curve"]], [point[1] for point in card["curve"]]
                 axes.plot(steps, mean, label=name, linewidth=1)
                 axes.axhline(card["return"], linestyle=":", linewidth=1, color=axes.lines[-1].get_color())
-        axes.set(title=game, xlabel="million steps", ylabel="return" if i == 0 else "")
+        axes.set(title=world, xlabel="million steps", ylabel="return" if i == 0 else "")
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
     save(figure, path)

@@ -119,12 +119,11 @@ class GymWorld:
 
     @property
     def has_vector_env(self) -> bool:
-        """Whether Gymnasium has a vector environment that steps many copies of exactly this environment at once.
-
-        It is made from the id, so an environment that was made with other options or another time limit has none.
-        """
-        as_registered = not self.options and self.spec == gym.registry.get(self.name)
-        return as_registered and self.spec.vector_entry_point is not None and not self.spec.additional_wrappers
+        """Whether Gymnasium has an environment that steps many copies at once, in the way that this one steps."""
+        spec, usual = self.spec, gym.registry.get(self.name)
+        if usual is None or usual.vector_entry_point is None or self.options or spec.additional_wrappers:
+            return False
+        return spec.kwargs == usual.kwargs and spec.max_episode_steps == usual.max_episode_steps
 
 
 class Lanes:

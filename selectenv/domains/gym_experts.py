@@ -100,8 +100,8 @@ class FunctionExpert:
                 found.append(allowed.index(answer))
             except Exception:  # comparing an answer with a number can raise anything
                 raise OptionError(
-                    f"the expert returned {shown(answer)}; the actions of {self._world.name} are {allowed[0]} to "
-                    f"{allowed[-1]}"
+                    f"the expert returned {shown(answer)}; it must return one action, and those of {self._world.name} "
+                    f"are {allowed[0]} to {allowed[-1]}"
                 ) from None
         return np.array(found, np.int64)
 

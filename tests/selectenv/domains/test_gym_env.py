@@ -374,10 +374,10 @@ def test_experts_that_cannot_be_used(tmp_path):
         selectenv.make_problem("CartPole", expert=None, mixture="non-expert", **SMALL)
     with pytest.raises(OptionError, match="the expert returned 'left'"):
         selectenv.make_problem("CartPole", expert=lambda o: "left", **SMALL, cache=False)
-    with pytest.raises(OptionError, match="the actions of CartPole-v1 are 0 to 1"):
+    with pytest.raises(OptionError, match="those of CartPole-v1 are 0 to 1"):
         selectenv.make_problem("CartPole", expert=lambda o: 2, **SMALL, cache=False)
     for answer in (np.array([0.1, 0.9]), np.inf, np.nan, (1, None), None, [], torch.ones(2), 0.5):
-        with pytest.raises(OptionError, match="the actions of CartPole-v1 are 0 to 1"):
+        with pytest.raises(OptionError, match="those of CartPole-v1 are 0 to 1"):
             load_gym_expert(CARTPOLE, lambda o, answer=answer: answer).actions(np.zeros((1, 4), np.float32))
     for name, content in (("text.zip", b"text"), ("empty.zip", None)):
         if content is None:
