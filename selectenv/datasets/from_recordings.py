@@ -27,7 +27,7 @@ FLAT_SPACES = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary, spaces
 
 
 @dataclass(frozen=True, eq=False)
-class Episode:
+class RecordedEpisode:
     """One recorded episode."""
 
     states: dict[str, Sequence[Any]]
@@ -106,7 +106,7 @@ def from_minari(dataset: Any, *, bins: Bins | None = None) -> OfflineDataset:
     check_instance("dataset", dataset, minari.MinariDataset)
     space, names = dataset.observation_space, _action_names(dataset.action_space)
     found = [
-        Episode(
+        RecordedEpisode(
             _columns(OBSERVATION, space, episode.observations),
             episode.actions,
             episode.rewards,
@@ -148,7 +148,7 @@ def from_gymnasium(
     rng = generator(check_int("seed", seed, 0), "recording")
     if policy is not None:
         check_callable("policy", policy, "observation")
-    found: list[Episode] = []
+    found: list[RecordedEpisode] = []
     recorded, first_seed = 0, int(rng.integers(2**31))
     while recorded < steps:
         observation, _ = env.reset(seed=None if found else first_seed)
@@ -163,7 +163,7 @@ def from_gymnasium(
             rewards.append(reward)
             recorded += 1
         states = _columns(OBSERVATION, env.observation_space, _batched(env.observation_space, observations))
-        found.append(Episode(states, actions, rewards, bool(terminated), not terminated))
+        found.append(RecordedEpisode(states, actions, rewards, bool(terminated), not terminated))
     name = env.spec.id if env.spec else type(env.unwrapped).__name__
     spec = {"source": name, "steps": int(steps), "seed": int(seed)}
     return _episodes_dataset(found, names, bins, spec, bins is None and _is_continuous(env.observation_space))
@@ -213,7 +213,7 @@ def _as_row(entries: Any) -> NDArray[Any]:
         return np.empty(0)
 
 
-def _episode(number: int, given: Any, vectors: bool = False) -> Episode:
+def _episode(number: int, given: Any, vectors: bool) -> RecordedEpisode:
     """Return an episode of a list of dicts, after checking its keys and lengths."""
     if not isinstance(given, Mapping):
         raise OptionTypeError(f"episode {number} must be a dict with the keys {', '.join(KEYS)}, not {shown(given)}")
@@ -249,7 +249,7 @@ def _episode(number: int, given: Any, vectors: bool = False) -> Episode:
         None if given.get(key) is None else check_flag(f"{key} of episode {number}", given[key], LogError)
         for key in ("terminated", "truncated")
     )
-    return Episode(columns, actions, rewards, terminated, truncated)
+    return RecordedEpisode(columns, actions, rewards, terminated, truncated)
 
 
 def _entries(number: int, name: str, entries: Any) -> list[Any]:
@@ -305,11 +305,11 @@ def _columns(name: str, space: Any, observations: Any) -> dict[str, Sequence[Any
 
 
 def _episodes_dataset(
-    episodes: Sequence[Episode],
+    episodes: Sequence[RecordedEpisode],
     names: NDArray[np.int64] | None,
     bins: Bins | None,
     spec: dict[str, Any],
-    vectors: bool = False,
+    vectors: bool,
 ) -> OfflineDataset:
     """Return the dataset of recorded episodes.
 
@@ -392,6 +392,6 @@ def _episodes_dataset(
     )
 
 
-def _parts(episode: Episode) -> list[str]:
+def _parts(episode: RecordedEpisode) -> list[str]:
     """Return the names of the parts that an episode has."""
     return [*episode.states, *(part for part in KEYS[1:] if getattr(episode, part) is not None)]

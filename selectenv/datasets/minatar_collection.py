@@ -12,7 +12,7 @@ from selectenv.datasets.images import Images, deduplicate
 from selectenv.datasets.storage import cache_folder
 from selectenv.domains.minatar.experts import Expert, load_expert
 from selectenv.domains.minatar.games import Games, MinAtarWorld, stream_keys
-from selectenv.domains.step_result import StepResult
+from selectenv.domains.world_step import WorldStep
 from selectenv.errors import DatasetError, OptionError
 from selectenv.io.resources import require_disk, require_memory
 from selectenv.kernels.network.packed_images import find_rows, pack
@@ -140,7 +140,7 @@ class _Record:
         """Record the images and the actions."""
         self._images[:, step], self._action[:, step] = pack(games.images), action
 
-    def after(self, step: int, result: StepResult) -> None:
+    def after(self, step: int, result: WorldStep) -> None:
         """Record the outcomes, with the final images of truncated episodes."""
         self._reward[:, step], self._terminated[:, step], self._truncated[:, step] = result[:3]
         self._record_truncation(step, result.truncated, result.entered)

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from selectenv.domains.gym_env import GymWorld, Lanes, VectorLanes
-from selectenv.domains.step_result import StepResult
+from selectenv.domains.world_step import WorldStep
 from selectenv.kernels.classic_control import step_acrobot, step_mountain_car
 from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
 
@@ -51,12 +51,12 @@ class CompiledLanes:
         observation, _ = self._env.reset(seed=seed)
         return np.array(self._env.get_wrapper_attr("state"), np.float64), observation
 
-    def step(self, actions: IntArray, which: IntArray) -> StepResult:
+    def step(self, actions: IntArray, which: IntArray) -> WorldStep:
         """Take one action in each of the lanes ``which``."""
         reward, terminated = self._step(self.states, which, actions, self.observations)
         self._steps[which] += 1
         truncated = (self._steps[which] >= self._limit) & ~terminated
-        return StepResult(reward, terminated, truncated, self.observations[which])
+        return WorldStep(reward, terminated, truncated, self.observations[which])
 
 
 def make_lanes(world: GymWorld, count: int) -> Lanes | VectorLanes | CompiledLanes:

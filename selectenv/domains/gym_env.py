@@ -16,7 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from selectenv.checks import did_you_mean, shown
-from selectenv.domains.step_result import StepResult
+from selectenv.domains.world_step import WorldStep
 from selectenv.errors import MissingExtraError, UnknownNameError, WorldError
 from selectenv.typing import Float32Array, IntArray
 
@@ -146,7 +146,7 @@ class Lanes:
         for lane, seed in zip(lanes, seeds, strict=True):
             self.observations[lane] = self.world.flat(self._envs[lane].reset(seed=seed)[0])
 
-    def step(self, actions: IntArray, which: IntArray) -> StepResult:
+    def step(self, actions: IntArray, which: IntArray) -> WorldStep:
         """Take one action in each of the lanes ``which``."""
         reward, first = np.zeros(len(which)), self.world.first_action
         terminated, truncated = np.zeros(len(which), bool), np.zeros(len(which), bool)
@@ -154,7 +154,7 @@ class Lanes:
         for i, (lane, action) in enumerate(zip(which.tolist(), actions.tolist(), strict=True)):
             observation, reward[i], terminated[i], truncated[i], _ = envs[lane].step(first + action)
             observations[lane] = flat(observation)
-        return StepResult(reward, terminated, truncated & ~terminated, observations[which])
+        return WorldStep(reward, terminated, truncated & ~terminated, observations[which])
 
     def close(self) -> None:
         """Close the copies."""
@@ -181,13 +181,13 @@ class VectorLanes:
         """Start an episode in every lane."""
         self.observations = self._flat(self._env.reset(seed=seeds[0])[0])
 
-    def step(self, actions: IntArray, which: IntArray) -> StepResult:
+    def step(self, actions: IntArray, which: IntArray) -> WorldStep:
         """Take one action in each of the lanes ``which``; the others, whose episodes are over, are ignored."""
         self._actions[which] = self.world.first_action + actions
         observations, reward, terminated, truncated, _ = self._env.step(self._actions)
         self.observations = self._flat(observations)
         ended = terminated[which]
-        return StepResult(reward[which].astype(np.float64), ended, truncated[which] & ~ended, self.observations[which])
+        return WorldStep(reward[which].astype(np.float64), ended, truncated[which] & ~ended, self.observations[which])
 
     def _flat(self, observations: NDArray[Any]) -> Float32Array:
         return observations.reshape(self._count, -1).astype(np.float32, copy=False)

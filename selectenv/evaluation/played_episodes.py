@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.domains.step_result import StepResult
+from selectenv.domains.world_step import WorldStep
 from selectenv.errors import LongEpisodeWarning
 from selectenv.kernels.network.packed_images import draw_actions
 from selectenv.policies import PolicyBatch
@@ -25,7 +25,7 @@ def play_episodes(
     keys: UintArray,
     discount: float,
     observe: Callable[[IntArray], NDArray[Any]],
-    step: Callable[[IntArray, IntArray], StepResult],
+    step: Callable[[IntArray, IntArray], WorldStep],
     world: str,
 ) -> tuple[FloatArray, IntArray]:
     """Play one episode per entry of ``which``, and issue a `LongEpisodeWarning` if some reach the limit.
@@ -37,7 +37,7 @@ def play_episodes(
         keys: [episodes] the random keys that actions are drawn with.
         discount: discount of the returns.
         observe: returns the current observations of some episodes, given by number.
-        step: takes an action in each of some episodes; see `StepResult`.
+        step: takes an action in each of some episodes; see `WorldStep`.
         world: the name of the world, for warnings.
 
     Returns:

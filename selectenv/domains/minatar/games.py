@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from selectenv.checks import check_flag, check_int, check_name, check_real
-from selectenv.domains.step_result import StepResult
+from selectenv.domains.world_step import WorldStep
 from selectenv.errors import MissingExtraError
 from selectenv.streams import Identity, generator
 from selectenv.typing import BoolArray, IntArray, UintArray
@@ -136,7 +136,7 @@ class Games:
             game.seed(key.view(np.uint32))
         self._restart(range(len(keys)))
 
-    def step(self, actions: IntArray, which: IntArray | None = None) -> StepResult:
+    def step(self, actions: IntArray, which: IntArray | None = None) -> WorldStep:
         """Take one action in each game, or in the games ``which``, and restart those whose episode is over.
 
         Copy the images that were entered to keep them: where no episode is over, they are the buffer `images`.
@@ -159,7 +159,7 @@ class Games:
         if len(finished):
             entered = entered.copy()
             self._restart(finished.tolist())
-        return StepResult(reward, over, truncated, entered)
+        return WorldStep(reward, over, truncated, entered)
 
     def _restart(self, which: Iterable[int]) -> None:
         for i in which:

@@ -1,4 +1,4 @@
-"""The result of one step in several episodes that are played side by side."""
+"""One step in several episodes of a world that are played side by side."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from selectenv.typing import BoolArray, FloatArray
 
 
-class StepResult(NamedTuple):
+class WorldStep(NamedTuple):
     """The result of one step in each of several episodes."""
 
     reward: FloatArray
