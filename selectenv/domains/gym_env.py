@@ -8,6 +8,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -201,7 +202,7 @@ def _find_spec(env: Any) -> gym.envs.registration.EnvSpec:
                 f"{shown(env)} cannot be copied, because it was not made by gym.make: register its class with "
                 "gym.register and pass the id"
             )
-        return env.spec
+        return env.spec if env.spec.additional_wrappers else _without_rendering(env.spec)
     if not isinstance(env, str):
         raise WorldError(f"env must be the id of a Gymnasium environment, or an environment, not {shown(env)}")
     try:
@@ -212,3 +213,8 @@ def _find_spec(env: Any) -> gym.envs.registration.EnvSpec:
         ) from None
     except ImportError as error:
         raise UnknownNameError(f"the Gymnasium environment {shown(env)} cannot be imported: {error}") from None
+
+
+def _without_rendering(spec: gym.envs.registration.EnvSpec) -> gym.envs.registration.EnvSpec:
+    """Return the specification of copies that draw nothing; wrappers may need what is drawn."""
+    return replace(spec, kwargs={name: value for name, value in spec.kwargs.items() if name != "render_mode"})

@@ -183,6 +183,15 @@ def test_environments_with_other_options_are_evaluated_with_them(options):
     assert GymWorld(gym.make("CartPole-v1")).has_vector_env
 
 
+def test_copies_of_an_environment_draw_nothing():
+    world = GymWorld(gym.make("CartPole-v1", render_mode="rgb_array"))
+    assert world.make().render_mode is None
+    assert world.has_vector_env
+    assert world.fingerprint == CARTPOLE.fingerprint
+    wrapped = gym.wrappers.TransformReward(gym.make("CartPole-v1", render_mode="rgb_array"), lambda reward: reward)
+    assert GymWorld(wrapped).make().render_mode == "rgb_array"  # some wrappers need it
+
+
 def test_long_episodes_are_stopped_and_named(problem, monkeypatch):
     monkeypatch.setattr(played_episodes, "EPISODE_LIMIT", 4)  # a pole stays up for longer than that
     with pytest.warns(LongEpisodeWarning, match="5 episodes of CartPole-v1 were stopped after 4 steps"):
