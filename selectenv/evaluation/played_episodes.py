@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.domains.world_step import WorldStep
 from selectenv.errors import LongEpisodeWarning
-from selectenv.kernels.network.packed_images import draw_actions
+from selectenv.kernels.action_draws import draw_actions
 from selectenv.policies import PolicyBatch
 from selectenv.typing import FloatArray, IntArray, UintArray
 
@@ -49,11 +49,8 @@ def play_episodes(
         observations = observe(playing)
         states = dataset.locate(observations).astype(np.int64)
         chances = policies.probabilities(which[playing], states, observations)
-        unknown = np.isnan(chances[:, 0])
-        steps += np.array([len(playing), np.count_nonzero(unknown)])
-        row = np.where(unknown, -1, np.arange(len(playing))).astype(np.int32)
-        actions = draw_actions(chances[None], np.zeros(len(playing), np.int64), row, keys[playing], time)
-        result = step(actions, playing)
+        steps += np.array([len(playing), np.count_nonzero(np.isnan(chances[:, 0]))])
+        result = step(draw_actions(chances, keys[playing], time), playing)
         total[playing] += factor * result.reward
         factor *= discount
         playing = playing[~(result.terminated | result.truncated)]

@@ -3,8 +3,8 @@
 import numpy as np
 
 from selectenv.kernels.compiled import kernel
-from selectenv.kernels.rng import INCREMENT, TO_UNIT, mix
-from selectenv.typing import BoolArray, FloatArray, Int32Array, IntArray, UintArray
+from selectenv.kernels.rng import INCREMENT, mix
+from selectenv.typing import BoolArray, Int32Array, IntArray, UintArray
 
 
 def pack(images: BoolArray) -> UintArray:
@@ -60,35 +60,3 @@ def first_mismatch(words: UintArray, number: Int32Array, known: UintArray) -> in
             if words[i, k] != known[number[i], k]:
                 return i
     return -1
-
-
-@kernel
-def draw_actions(policies: FloatArray, which: IntArray, number: Int32Array, keys: UintArray, step: int) -> IntArray:
-    """Draw one action per game; actions in unknown states are uniformly random.
-
-    Args:
-        policies: [policies, n, actions] action probabilities.
-        which: [games] the policy of each game.
-        number: [games] the state of each game, -1 if unknown.
-        keys: [games] random key of each game; the draw is a function of the key and ``step``.
-        step: step of the episode.
-    """
-    n_actions = policies.shape[2]
-    out = np.empty(len(which), np.int64)
-    for i in range(len(which)):
-        unit = np.float64(mix(keys[i] + np.uint64(step) * INCREMENT) >> np.uint64(11)) * TO_UNIT
-        action = n_actions - 1
-        if number[i] < 0:
-            action = min(action, np.int64(unit * n_actions))
-        else:
-            shares = policies[which[i], number[i]]
-            while action > 0 and shares[action] <= 0.0:  # rounding must not choose an action of probability 0
-                action -= 1
-            below = 0.0
-            for a in range(action):
-                below += shares[a]
-                if unit < below:
-                    action = a
-                    break
-        out[i] = action
-    return out

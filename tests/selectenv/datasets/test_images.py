@@ -34,7 +34,8 @@ from selectenv.errors import (
 )
 from selectenv.evaluation import GameReturns, game_returns, played_episodes
 from selectenv.io import resources
-from selectenv.kernels.network.packed_images import draw_actions, hash_rows, pack, unpack
+from selectenv.kernels.action_draws import draw_actions
+from selectenv.kernels.network.packed_images import hash_rows, pack, unpack
 from selectenv.policies import PolicyList, TablePolicies, TablePolicy
 
 BREAKOUT = MinAtarWorld("Breakout")
@@ -197,8 +198,9 @@ def plain_returns(world, data, policy, keys):
         game.reset()
         total, over, step = 0.0, False, 0
         while not over:
-            number = np.array([numbers.get(game.state().tobytes(), -1)], np.int32)
-            action = draw_actions(policy[None], np.zeros(1, np.int64), number, key[:1], step)[0]
+            number = numbers.get(game.state().tobytes())
+            chances = np.full(policy.shape[1], np.nan) if number is None else policy[number]
+            action = draw_actions(chances[None], key[:1], step)[0]
             reward, over = game.act(world.action_numbers[action])
             total, step = total + reward, step + 1
         totals.append(total)
@@ -224,13 +226,13 @@ def test_evaluation_agrees_with_plain_games_and_does_not_depend_on_the_batch():
 @given(st.integers(0, 10_000))
 def test_actions_are_drawn_in_proportion(seed):
     rng = np.random.default_rng(seed)
-    policy = rng.dirichlet(np.ones(4), 1)
-    policy[0, rng.integers(4)] = 0.0
+    policy = rng.dirichlet(np.ones(4))
+    policy[rng.integers(4)] = 0.0
     policy /= policy.sum()
     games = 4_000
     keys = rng.integers(2**64, size=games, dtype=np.uint64)
-    for number, expected in ((0, policy[0]), (-1, np.full(4, 0.25))):
-        drawn = draw_actions(policy[None], np.zeros(games, np.int64), np.full(games, number, np.int32), keys, 9)
+    for chances, expected in ((policy, policy), (np.full(4, np.nan), np.full(4, 0.25))):
+        drawn = draw_actions(np.tile(chances, (games, 1)), keys, 9)
         shares = np.bincount(drawn, minlength=4) / games
         np.testing.assert_allclose(shares, expected, atol=5 * 0.5 / games**0.5)
         assert shares[expected == 0].sum() == 0
