@@ -128,9 +128,10 @@ class DataOptions:
         if self.mixture is not None:
             check_name("mixture", self.mixture, MIXTURES)
         if not (self.expert is None or callable(self.expert) or isinstance(self.expert, str | os.PathLike)):
+            hint = "; give a function: lambda observation: model.predict(observation, deterministic=True)[0]"
             raise OptionError(
                 "expert must be the name of an expert, the path of a file, a function or None, not "
-                f"{shown(self.expert)}"
+                f"{shown(self.expert)}{hint if hasattr(self.expert, 'predict') else ''}"
             )
         if isinstance(self.groups, str):
             check_name("value of `groups`", self.groups, GROUPINGS)

@@ -348,7 +348,8 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
     )
     spec, gather = family.collection(world, resolved)
     groups = defaults.groups if options.groups is None else options.groups
-    if not options.cache or spec.get("expert") == UNKNOWN_EXPERT:
+    identified = spec.get("expert") != UNKNOWN_EXPERT and (not isinstance(world, GymWorld) or world.cacheable)
+    if not options.cache or not identified:
         return _in_groups(gather(), groups)
     if is_int(groups) or isinstance(groups, str):  # clustering takes seconds, so grouped data are cached as well
         return cached({**spec, "groups": groups}, lambda: _in_groups(cached(spec, gather), groups))

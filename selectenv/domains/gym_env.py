@@ -4,6 +4,7 @@ The dynamics are those of the environment: `Lanes` steps several copies of it si
 vector environment where the id has one. Observations are flattened to vectors of float32.
 """
 
+import difflib
 import hashlib
 import json
 import warnings
@@ -16,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from selectenv.checks import did_you_mean, shown
+from selectenv.checks import shown
 from selectenv.domains.world_step import WorldStep
 from selectenv.errors import MissingExtraError, UnknownNameError, WorldError
 from selectenv.typing import Float32Array, IntArray
@@ -64,7 +65,9 @@ class GymWorld:
         sample.close()
         self.name: str = self.spec.id
         if not isinstance(space, spaces.Box):
-            raise WorldError(f"{self.name} has observations of {shown(space)}: a world with vectors needs a Box space")
+            raise WorldError(
+                f"{self.name} has observations of {shown(space)}: a world with vectors needs a Box space; {_hint(space)}"
+            )
         if isinstance(actions, spaces.Box):
             raise WorldError(
                 f"{self.name} has continuous actions: a world needs discrete ones; wrap the environment in "
@@ -84,13 +87,31 @@ class GymWorld:
     @property
     def fingerprint(self) -> str:
         """A hash of everything that determines the data a policy collects here, including Gymnasium's version."""
-        wrappers = [wrapper.name for wrapper in self.spec.additional_wrappers]
+        wrappers = [[wrapper.entry_point, wrapper.kwargs] for wrapper in self.spec.additional_wrappers]
         text = json.dumps(
             [gym.__version__, self.name, self.spec.max_episode_steps, self.spec.kwargs, self.options, wrappers],
             sort_keys=True,
             default=str,
         )
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @property
+    def cacheable(self) -> bool:
+        """Whether `fingerprint` identifies the environment: it is Gymnasium's own, and so are its wrappers.
+
+        The code of other environments may change between two runs, and so may a function that a wrapper calls.
+        """
+        wrappers = self.spec.additional_wrappers
+        sources = [self.spec.entry_point, *(wrapper.entry_point for wrapper in wrappers)]
+        try:
+            json.dumps([self.spec.kwargs, self.options, *(wrapper.kwargs for wrapper in wrappers)])
+        except TypeError:
+            return False
+        return all(isinstance(source, str) and source.startswith("gymnasium.") for source in sources)
+
+    def __repr__(self) -> str:
+        """Return one line: the name, the number of columns and of actions."""
+        return f"<GymWorld {self.name}: {self.width} columns, {self.n_actions} actions>"
 
     def make(self) -> gym.Env[Any, Any]:
         """Return a new copy of the environment."""
@@ -100,8 +121,8 @@ class GymWorld:
                 warnings.filterwarnings("ignore", "builtin type .* has no __module__", DeprecationWarning)
                 return gym.make(self.spec, disable_env_checker=True, **self.options)
         except gym.error.DependencyNotInstalled as error:
-            extra = "box2d" if "box2d" in str(error).lower() else "control"
-            raise MissingExtraError(f"{self.spec.id}: {error}; pip install 'selectenv[{extra}]'") from error
+            hint = "; pip install 'selectenv[box2d]'" if "box2d" in str(error).lower() else ""
+            raise MissingExtraError(f"{self.spec.id}: {error}{hint}") from error
         except Exception as error:  # environments can raise anything
             raise WorldError(f"{self.spec.id} cannot be made: {shown(str(error))}") from error
 
@@ -209,7 +230,8 @@ def _find_spec(env: Any) -> gym.envs.registration.EnvSpec:
         return gym.spec(env)
     except gym.error.Error as error:
         raise UnknownNameError(
-            f"unknown Gymnasium environment {shown(env)}; {did_you_mean(env, gym.registry)} ({error})"
+            f"unknown Gymnasium environment {shown(env)}{_closest(env) or f' ({error}).'} "
+            "`gymnasium.pprint_registry()` lists all."
         ) from None
     except ImportError as error:
         raise UnknownNameError(f"the Gymnasium environment {shown(env)} cannot be imported: {error}") from None
@@ -218,3 +240,17 @@ def _find_spec(env: Any) -> gym.envs.registration.EnvSpec:
 def _without_rendering(spec: gym.envs.registration.EnvSpec) -> gym.envs.registration.EnvSpec:
     """Return the specification of copies that draw nothing; wrappers may need what is drawn."""
     return replace(spec, kwargs={name: value for name, value in spec.kwargs.items() if name != "render_mode"})
+
+
+def _closest(env: str) -> str:
+    """Return a question that names the most similar id, if there is one."""
+    by_lower = {name.lower(): name for name in sorted(gym.registry)}  # of versions, the latest one stays
+    close = difflib.get_close_matches(env.lower(), by_lower, n=1, cutoff=0.7)
+    return f". Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def _hint(space: spaces.Space[Any]) -> str:
+    """Return what to do about observations that are not a Box."""
+    if isinstance(space, spaces.Discrete):
+        return "for discrete observations, pass the environment itself, gym.make(...), in place of its id"
+    return "wrap the environment in gymnasium.wrappers.FlattenObservation and pass it in place of its id"

@@ -1,7 +1,9 @@
 """Experts of Gymnasium worlds: small networks that ship with the package, Stable-Baselines3 files, and functions."""
 
+import difflib
 import hashlib
 import io
+import json
 import os
 import zipfile
 from collections.abc import Callable
@@ -32,6 +34,8 @@ SB3_NETWORKS = {
     "tanh": ("mlp_extractor.policy_net.{}", "action_net"),
 }
 """Names of the layers in Stable-Baselines3's policies by their default activation: those of DQN, and of PPO and A2C."""
+SB3_ACTIVATIONS = {f"<class 'torch.nn.modules.activation.{name}'>": name.lower() for name in ("Tanh", "ReLU")}
+"""How Stable-Baselines3 writes down the activation of a policy, if it is not the default."""
 
 
 class GymExpert(Protocol):
@@ -112,8 +116,8 @@ def load_gym_expert(world: GymWorld, expert: Any) -> GymExpert:
     Args:
         world: the world.
         expert: "published", the one that ships with the package; an .npz file of `selectenv train-expert`; a .zip file
-            of Stable-Baselines3's PPO, A2C or DQN with the default activation, of which only the weights are read; or a
-            function from an observation to an action.
+            of Stable-Baselines3's PPO, A2C or DQN, of which only the weights and the name of the activation are read;
+            or a function from an observation [d] to an action.
 
     Raises:
         UnknownNameError: no expert of the world ships with the package, or the name is unknown.
@@ -134,9 +138,10 @@ def load_gym_expert(world: GymWorld, expert: Any) -> GymExpert:
             )
         return _load(path, world)
     if not name.endswith((".npz", ".zip")):
+        close = f". Did you mean {SHIPPED!r}?" if difflib.get_close_matches(name.lower(), [SHIPPED]) else ""
         raise UnknownNameError(
             f'unknown expert {shown(expert)} of {world.name}: "{SHIPPED}", a file that ends in .npz or .zip, a '
-            "function, or None for random data"
+            f"function, or None for random data{close}"
         )
     return _load(Path(name), world)
 
@@ -171,7 +176,7 @@ def _read(path: Path, _modified: int) -> NetworkExpert:
 
 
 def _read_sb3(path: Path) -> NetworkExpert:
-    """Return the network of a Stable-Baselines3 file: only its weights are read, and nothing is unpickled."""
+    """Return the network of a Stable-Baselines3 file: weights and activation are read, and nothing is unpickled."""
     try:
         import torch
     except ImportError as error:
@@ -181,14 +186,21 @@ def _read_sb3(path: Path) -> NetworkExpert:
     try:
         with zipfile.ZipFile(path) as file:
             state = torch.load(io.BytesIO(file.read("policy.pth")), map_location="cpu", weights_only=True)
+            settings = json.loads(file.read("data")) if "data" in file.namelist() else {}
+            written = settings.get("policy_kwargs", {}).get("activation_fn")
         arrays = {name: value.numpy() for name, value in state.items()}
     except Exception as error:  # corrupt files raise unrelated exception types
         raise WeightsFileError(
             f"{os.fspath(path)!r} is not a file of Stable-Baselines3 with weights of a policy ({shown(str(error))})"
         ) from None
-    for activation, (hidden, last) in SB3_NETWORKS.items():
-        if f"{hidden.format(0)}.weight" in arrays:
-            return NetworkExpert(_layers(arrays, hidden, last, path), activation, {})
+    if written is not None and written not in SB3_ACTIVATIONS:
+        raise WeightsFileError(
+            f"{os.fspath(path)!r} has the activation {shown(written)}, and only Tanh and ReLU can be read; give a "
+            "function instead: expert=lambda observation: model.predict(observation, deterministic=True)[0]"
+        )
+    for usual, (hidden, last) in SB3_NETWORKS.items():
+        if f"{hidden.format(0)}.weight" in arrays or f"{last}.weight" in arrays:
+            return NetworkExpert(_layers(arrays, hidden, last, path), SB3_ACTIVATIONS.get(written, usual), {})
     raise WeightsFileError(f"{os.fspath(path)!r} has no network of DQN, PPO or A2C over vectors")
 
 
