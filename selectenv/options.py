@@ -134,7 +134,7 @@ class DataOptions:
                 f"{shown(self.expert)}{hint if hasattr(self.expert, 'predict') else ''}"
             )
         if isinstance(self.groups, str):
-            check_name("value of `groups`", self.groups, GROUPINGS)
+            check_grouping(self.groups)
         elif is_int(self.groups):
             _keep(self, "groups", check_int("groups", self.groups))
         check_flag("cache", self.cache)
@@ -350,6 +350,22 @@ def _checked_features(features: Any) -> tuple[str, ...]:
 
 GROUPS = (DataOptions, LearnerOptions, TrainingOptions, EvaluationOptions, EnvironmentOptions)
 G = TypeVar("G", DataOptions, LearnerOptions, TrainingOptions, EvaluationOptions, EnvironmentOptions)
+
+
+def check_grouping(name: str) -> str:
+    """Return a value of `groups` that is text.
+
+    Raises:
+        UnknownNameError: it does not name what labels cover.
+    """
+    if name not in GROUPINGS:
+        number = name.strip().removeprefix("-").isdecimal()
+        hint = f"allowed: {', '.join(GROUPINGS)}. Did you mean the number {name.strip()}?"
+        raise UnknownNameError(
+            f"unknown value of `groups` {shown(name)}, which is a number of clusters, an array with the group of each "
+            f"state, or a name; {hint if number else did_you_mean(name, GROUPINGS)}"
+        )
+    return name
 
 
 def names(*groups: type) -> list[str]:

@@ -40,11 +40,11 @@ from selectenv.extensions import Registry
 from selectenv.learners.registry import LearnerDefaults, Preset
 from selectenv.options import (
     DATASETS,
+    EPISODE,
     EVALUATORS,
     LARGEST_SIZE,
     MAXIMUM,
     MIXTURES,
-    STATE,
     DataOptions,
     EvaluationOptions,
     check_share,
@@ -351,16 +351,16 @@ def find_data(world: World, options: DataOptions, defaults: WorldDefaults) -> Of
     identified = spec.get("expert") != UNKNOWN_EXPERT and (not isinstance(world, GymWorld) or world.cacheable)
     if not options.cache or not identified:
         return _in_groups(gather(), groups)
-    if is_int(groups) or isinstance(groups, str):  # clustering takes seconds, so grouped data are cached as well
+    if is_int(groups) or (
+        isinstance(groups, str) and groups == EPISODE
+    ):  # clustering takes seconds, so grouped data are cached as well
         return cached({**spec, "groups": groups}, lambda: _in_groups(cached(spec, gather), groups))
     return _in_groups(cached(spec, gather), groups)
 
 
 def _in_groups(dataset: OfflineDataset, groups: Any) -> OfflineDataset:
-    """Return a dataset over groups of its states, or over the states themselves."""
-    if groups is None or (isinstance(groups, str) and groups == STATE):
-        return dataset
-    return group_states(dataset, groups)
+    """Return a dataset over groups of its states, or the dataset itself if nothing is said about groups."""
+    return dataset if groups is None else group_states(dataset, groups)
 
 
 def find_engine(

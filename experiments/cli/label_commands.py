@@ -19,6 +19,7 @@ from experiments.labelling.query_texts import printable
 from experiments.labelling.terminal_queries import ask_in_terminal
 from selectenv import LabellingSession, OfflineDataset
 from selectenv.datasets import load
+from selectenv.datasets.naming import unit
 from selectenv.errors import OptionError
 from selectenv.evaluation.value_bounds import ValueBounds
 from selectenv.io.atomic import whole_file
@@ -233,7 +234,10 @@ def _start(options: argparse.Namespace) -> None:
     )
     with session:
         what = "is this session already" if existed else "is ready"
-        print(f"{options.session} {what}: {session.budget} labels, chosen by {options.strategy}")
+        print(
+            f"{options.session} {what}: {session.budget} labels for {session.dataset.n_states:,} "
+            f"{unit(session.dataset)}s, chosen by {options.strategy}"
+        )
         if options.rewards:
             say_range(session, options.session)
         _say_next(session, options.session)
@@ -250,7 +254,8 @@ def _grouped(dataset: OfflineDataset, groups: str | None) -> OfflineDataset:
                 file=sys.stderr,
             )
         return dataset
-    return selectenv.group_states(dataset, int(groups) if groups.isdecimal() else groups)
+    number = groups.removeprefix("-").isdecimal()
+    return selectenv.group_states(dataset, int(groups) if number else groups)
 
 
 def _dataset(options: argparse.Namespace) -> OfflineDataset:

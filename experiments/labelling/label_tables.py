@@ -26,9 +26,26 @@ def labels_csv(session: LabellingSession) -> str:
 
 
 def questions_csv(queries: Iterable[Query]) -> str:
-    """Return queries, one row per distinct transition, with an empty column to fill in the rewards."""
-    rows = ((*_entries(query.id, transition), "") for query in queries for transition in query.transitions)
-    return _csv((*QUESTION_COLUMNS, "reward"), rows)
+    """Return queries, one row per distinct transition, with an empty column to fill in the rewards.
+
+    Vectors, and groups of them, are known by a number; their values, or ranges of values, are in columns at the end.
+    """
+    asked = list(queries)
+    shown = list(_vector_columns(asked[0])) if asked else []
+    rows = (
+        (*_entries(query.id, transition), "", *_vector_columns(query).values())
+        for query in asked
+        for transition in query.transitions
+    )
+    return _csv((*QUESTION_COLUMNS, "reward", *shown), rows)
+
+
+def _vector_columns(query: Query) -> dict[str, Any]:
+    """Return the values of a vector, or the ranges of a group of vectors, by names that no other column has."""
+    if query.group is not None:
+        return {f"{c.name} (range)": f"{c.low:.4g} to {c.high:.4g}" for c in query.group.columns}
+    is_vector = query.observation is not None and query.observation.ndim == 1
+    return {f"{name} (value)": f"{value:.4g}" for name, value in query.columns.items()} if is_vector else {}
 
 
 def _entries(state: Any, transition: TransitionSummary) -> tuple[Any, ...]:

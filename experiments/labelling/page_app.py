@@ -30,6 +30,7 @@ from experiments.labelling.query_texts import end_text, state_text
 from experiments.labelling.state_images import state_png
 from experiments.labelling.typed_numbers import typed_number
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.naming import unit
 from selectenv.errors import AnswerError, OptionError, QueryError, SelectEnvError
 from selectenv.labelling.answers import rewards_of
 from selectenv.labelling.session_reports import GivenAnswer
@@ -131,6 +132,7 @@ class LabelPages:
             settings=self._session.settings,
             size=len(self._session.dataset),
             n_states=int(self._session.dataset.labelable.sum()),
+            unit=unit(self._session.dataset),
         )
 
     def state(self, visit: Visit) -> Response:

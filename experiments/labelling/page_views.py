@@ -10,6 +10,7 @@ from experiments.labelling.group_histograms import ColumnView, column_views
 from experiments.labelling.query_texts import JOINED, entries_of, outcome_text, state_text
 from experiments.labelling.world_drawing import Drawing, drawing_of
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.naming import unit
 from selectenv.errors import OptionError
 from selectenv.labelling.queries import Query, TransitionSummary
 from selectenv.labelling.session_reports import GivenAnswer, SessionStatus
@@ -70,6 +71,8 @@ class Question:
     """Number of the state, which is in the address of its page."""
     query: Query
     text: str
+    unit: str
+    """What the answer covers: "state", "group" or "episode"."""
     is_long: bool
     drawing: Drawing | None
     columns: list[ColumnView]
@@ -124,6 +127,7 @@ def question(session: LabellingSession, number: int, annotator: str) -> Question
         number=number,
         query=query,
         text=text,
+        unit=unit(dataset),
         is_long=len(text) > LONG_TEXT,
         drawing=None if dataset.groups is not None else drawing_of(dataset, number, following),
         columns=column_views(query.group),

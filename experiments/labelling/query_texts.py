@@ -3,7 +3,10 @@
 from typing import Any
 
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.naming import unit
+from selectenv.labelling.group_summary import GroupSummary, Member
 from selectenv.labelling.queries import Excerpt, Query, TransitionSummary
+from selectenv.options import EPISODE
 from selectenv.session import LabellingSession
 
 SHOWN_OUTCOMES = 8
@@ -20,7 +23,7 @@ def state_text(dataset: OfflineDataset, id: Any) -> str:
 def entries_of(dataset: OfflineDataset, id: Any) -> list[str]:
     """Return the entries of the columns of a state; its id if it has no columns."""
     if dataset.groups is not None and dataset.base.vectors is not None:
-        return [f"{'episode' if dataset.cells is not dataset else 'group'} {id}"]
+        return [f"{unit(dataset)} {id}"]
     if not dataset.state_columns:
         return [str(id)]
     number = dataset.numbers([id])[0]
@@ -49,9 +52,19 @@ def query_text(session: LabellingSession, query: Query) -> str:
         outcomes = "; ".join(_outcome(data, transition) for transition in action.transitions[:SHOWN_OUTCOMES])
         outcomes += f"; {more} more" if more > 0 else ""
         lines.append(f"    {action.action} ({_times(action.count)}) -> {outcomes}")
-    lines.append("  around it, in the log:")
-    lines += [f"    {_excerpt(data, excerpt)}" for excerpt in query.episodes]
+    if query.group is not None:
+        lines.append("  some of its steps, in the log:")
+        lines += [f"    {_member(query.group, member)}" for member in query.group.members]
+    if unit(data) != EPISODE:
+        lines.append("  around it, in the log:")
+        lines += [f"    {_excerpt(data, excerpt)}" for excerpt in query.episodes]
     return "\n".join(map(printable, lines))
+
+
+def _member(group: GroupSummary, member: Member) -> str:
+    values = zip(group.columns, member.values, strict=True)
+    vector = ", ".join(f"{column.name} {value:.3g}" for column, value in values)
+    return f"episode {member.episode}, step {member.step}: {vector}"
 
 
 def _times(count: int) -> str:

@@ -124,8 +124,9 @@ class OfflineDataset:
     def __repr__(self) -> str:
         """Return one line: the world, the number of transitions and states, and whether there are rewards."""
         rewards = "hidden rewards" if self.has_rewards else "no rewards"
+        units = "states" if self.groups is None else f"{self.groups.unit}s"
         source = self.spec.get("world", self.spec.get("source", "unknown source"))
-        return f"<OfflineDataset of {source}: {len(self):,} transitions, {self.n_states:,} states, {rewards}>"
+        return f"<OfflineDataset of {source}: {len(self):,} transitions, {self.n_states:,} {units}, {rewards}>"
 
     @property
     def summary(self) -> str:

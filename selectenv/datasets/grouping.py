@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selectenv.checks import as_array, check_instance, check_int, check_name, is_int, shown
+from selectenv.checks import as_array, check_instance, check_int, is_int, shown
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.groups import STORED_CELLS, STORED_CENTRES, STORED_IDS, Groups, Regions
 from selectenv.datasets.nearest_centre import NearestCentre
 from selectenv.datasets.vector_observations import Vectors
 from selectenv.errors import DatasetError, MissingExtraError, OptionError
-from selectenv.options import EPISODE
+from selectenv.options import EPISODE, STATE, check_grouping
 from selectenv.streams import generator
 from selectenv.typing import FloatArray, Int32Array, IntArray
 
@@ -55,20 +55,23 @@ def group_states(dataset: OfflineDataset, groups: Any, *, seed: int = 0) -> Offl
     Args:
         dataset: the data.
         groups: number of clusters of the vectors (int; MiniBatchKMeans on standardised columns); "episode" for whole
-            episodes; or an array [states] with the group of each state, integers or strings, which become the ids.
+            episodes; an array [states] with the group of each state, integers or strings, which become the ids; or
+            "state" or None for no groups. Data in groups are taken apart first.
         seed: seed of the clustering.
 
     Raises:
         OptionError: groups of another kind, more clusters than states, or clusters of data without vectors.
-        DatasetError: the data are grouped already.
+        UnknownNameError: another name.
         MissingExtraError: clusters need scikit-learn, which is not installed.
     """
     check_instance("dataset", dataset, OfflineDataset)
     seed = check_int("seed", seed, 0)
     if dataset.groups is not None:
-        raise DatasetError("the states of this dataset are groups already: group dataset.base instead")
+        base = dataset.base
+        dataset = replace(base, hidden_reward=dataset.hidden_reward, _shared=base._shared)
+    if groups is None or (isinstance(groups, str) and check_grouping(groups) == STATE):
+        return dataset
     if isinstance(groups, str):
-        check_name("value of `groups`", groups, (EPISODE,))
         return _episodes(dataset, seed)
     if is_int(groups):
         return _clusters(dataset, int(groups), seed)
@@ -102,7 +105,8 @@ def _clusters(dataset: OfflineDataset, count: int, seed: int) -> OfflineDataset:
         )
     if not 1 <= count <= dataset.n_states:
         raise OptionError(
-            f"groups must be a number of clusters from 1 to {dataset.n_states:,} (the states), not {count}"
+            f"groups must be a number of clusters from 1 to {dataset.n_states:,} (the different states of the data), "
+            f"not {count}"
         )
     centres = find_centres(vectors, count, seed)
     regions = NearestCentre.among(vectors, centres)
@@ -140,9 +144,10 @@ def _own_groups(dataset: OfflineDataset, groups: Any) -> OfflineDataset:
     if given.dtype == object and all(isinstance(entry, str) for entry in given.ravel()):
         given = given.astype(str)
     if given.dtype.kind not in "iuU" or given.shape != (n,):
+        found = f"an array of {given.dtype} with shape {given.shape}" if given.ndim else shown(groups)
         raise OptionError(
             f'groups must be None, a number of clusters, "episode" or an array of {n} integers or strings, one per '
-            f"state, not {shown(groups)}"
+            f"state, not {found}"
         )
     ids, number = np.unique(given, return_inverse=True)
     cell = number.astype(np.int32)

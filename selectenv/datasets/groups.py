@@ -43,6 +43,11 @@ class Groups:
     cells: "OfflineDataset | None" = None
     """The same transitions over the cells, without rewards; None if the groups are the cells."""
 
+    @property
+    def unit(self) -> str:
+        """What one label covers: "group" or "episode"."""
+        return "group" if self.cells is None else "episode"
+
     def locate(self, observations: NDArray[Any]) -> Int32Array:
         """Return the numbers [count] of the cells that observations [count, ...] fall into, -1 where there is none."""
         if self.regions is not None:

@@ -61,7 +61,8 @@ def summary(dataset: "OfflineDataset") -> str:
     """Return one line about a dataset: transitions, episodes, states, actions, share of terminal transitions."""
     spec = dataset.spec
     source = spec.get("world", spec.get("source", "unknown source"))
-    states = _counted(dataset.n_states, "state", list(dataset.state_columns))
+    columns = list(dataset.state_columns) if dataset.vectors is None else list(dataset.vectors.columns)
+    states = _counted(dataset.n_states, unit(dataset), columns)
     actions = _counted(
         dataset.n_actions, "action", [] if dataset.action_names is None else dataset.action_names.tolist()
     )
@@ -77,6 +78,11 @@ def summary(dataset: "OfflineDataset") -> str:
         f"{source}: {_counted(len(dataset), 'transition')} in {_counted(int(dataset.episode_start.sum()), 'episode')}, "
         f"{states}, {actions}, {100 * dataset.terminated.mean():.1f} % of the transitions terminal{assumed}"
     )
+
+
+def unit(dataset: "OfflineDataset") -> str:
+    """Return what one label covers: "state", "group" or "episode"."""
+    return "state" if dataset.groups is None else dataset.groups.unit
 
 
 def unknown_state(id: Any, ids: NDArray[Any]) -> str:

@@ -106,14 +106,22 @@ def check_vectors(observations: ArrayLike, columns: Sequence[str]) -> Float32Arr
         ObservationError: they have another shape, or are not finite numbers.
     """
     found = as_array("observations", observations, ObservationError)
+    if found.shape == (len(columns),):
+        raise ObservationError(
+            f"observations must have the shape [count, {len(columns)}], not [{len(columns)}]: put a single vector into "
+            "a list"
+        )
     if found.ndim != 2 or found.shape[1] != len(columns) or found.dtype.kind not in "fiub":
         raise ObservationError(
             f"an observation must be a vector of {len(columns)} numbers ({', '.join(columns)}), not "
             f"{found.dtype}{list(found.shape[1:])}"
         )
-    vectors = np.ascontiguousarray(found, np.float32)
+    with np.errstate(over="ignore"):
+        vectors = np.ascontiguousarray(found, np.float32)
     if not np.isfinite(vectors).all():
-        raise ObservationError(f"an observation must consist of finite numbers, not {shown(found)}")
+        raise ObservationError(
+            f"an observation must consist of finite numbers that fit into 32 bits, not {shown(found)}"
+        )
     return vectors
 
 

@@ -66,7 +66,8 @@ class GymWorld:
         self.name: str = self.spec.id
         if not isinstance(space, spaces.Box):
             raise WorldError(
-                f"{self.name} has observations of {shown(space)}: a world with vectors needs a Box space; {_hint(space)}"
+                f"{self.name} has observations of {shown(space)}: a world with vectors needs a Box space; "
+                f"{_hint(space)}"
             )
         if isinstance(actions, spaces.Box):
             raise WorldError(

@@ -9,6 +9,7 @@ from typing import Any
 from selectenv.budget import cap_to_labelable, number_of_labels
 from selectenv.checks import check_instance, check_int, check_name, check_real, did_you_mean, shown
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.naming import unit
 from selectenv.errors import (
     DatasetError,
     OptionError,
@@ -246,7 +247,7 @@ def check_unlabelled(dataset: Any) -> OfflineDataset:
 
 
 def _in_words(dataset: OfflineDataset) -> str:
-    return f"{len(dataset):,} transitions, {dataset.n_states:,} states, {dataset.n_actions} actions"
+    return f"{len(dataset):,} transitions, {dataset.n_states:,} {unit(dataset)}s, {dataset.n_actions} actions"
 
 
 def check_annotator(name: Any) -> str:

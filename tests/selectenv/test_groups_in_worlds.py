@@ -151,3 +151,10 @@ def test_imputing_the_smallest_reward_of_the_data_in_episodes(solver):
     for labels in ([], [0, 1], range(named.n_states)):
         np.testing.assert_array_equal(named.learn(labels).values, number.learn(labels).values)
         assert named.performance(labels) == number.performance(labels)
+
+
+def test_single_states_are_cached_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("SELECTENV_CACHE", str(tmp_path))
+    for _ in range(2):
+        selectenv.make_problem("CartPole", dataset_size=200, groups="state", rollouts=1)
+    assert len(list(tmp_path.iterdir())) == 1

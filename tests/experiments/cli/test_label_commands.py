@@ -98,7 +98,7 @@ def test_labelling_in_a_terminal(capsys, terminal):
     assert start("--rewards", "-1", "1") == 0
     said = capsys.readouterr()
     assert "45 states (place, load)" in said.err
-    assert "labels.sqlite is ready: 6 labels, chosen by auto" in said.out
+    assert "labels.sqlite is ready: 6 labels for 45 states, chosen by auto" in said.out
     assert "next: `selectenv label ask labels.sqlite`" in said.out
     assert "`selectenv label serve labels.sqlite` does so on a page" in said.out
     asking = terminal("label", "ask", "labels.sqlite", "--annotator", "ann")
@@ -382,7 +382,7 @@ def test_sessions_about_groups_of_vectors(tmp_path, monkeypatch, capsys):
         assert session.dataset.n_states == 8
         assert session.ask().group.columns[1].name == "x1"
     assert main([*command, "--vectors", "--groups", "trips"]) == 1
-    assert "allowed: episode" in capsys.readouterr().err
+    assert "which is a number of clusters" in capsys.readouterr().err
 
 
 def test_vectors(capsys, tmp_path):

@@ -157,7 +157,9 @@ def test_clusters_do_not_depend_on_the_number_of_threads():
         (np.full(DATA.n_states, np.nan), OptionError, "integers or strings"),
         (True, OptionError, "groups must be None"),
         (np.nan, OptionError, "groups must be None"),
-        (None, OptionError, "groups must be None"),
+        (np.zeros((DATA.n_states, 2)), OptionError, r"not an array of float64 with shape \(\d+, 2\)"),
+        ("20", UnknownNameError, "Did you mean the number 20"),
+        ("-1", UnknownNameError, "a number of clusters, .* Did you mean the number -1"),
     ],
 )
 def test_groups_that_cannot_be_used(groups, error, message):
@@ -173,9 +175,6 @@ def test_seeds_that_cannot_be_used(groups):
 
 
 def test_groups_of_other_data():
-    grouped = selectenv.group_states(DATA, 3)
-    with pytest.raises(DatasetError, match="groups already"):
-        selectenv.group_states(grouped, 2)
     plain = selectenv.make_problem("Tree", dataset_size=100, cache=False).dataset
     with pytest.raises(OptionError, match="these states have none"):
         selectenv.group_states(plain, 3)
@@ -183,6 +182,23 @@ def test_groups_of_other_data():
         selectenv.group_states("data", 3)
     with pytest.raises(DatasetError, match="no observations"):
         plain.locate(np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("groups", [3, "episode", np.arange(DATA.n_states) % 5])
+def test_groups_are_taken_apart_before_others_are_made(groups):
+    grouped = selectenv.group_states(DATA, groups)
+    assert repr(grouped).endswith(
+        f"{grouped.n_states} {'episode' if isinstance(groups, str) else 'group'}s, hidden rewards>"
+    )
+    for nothing in (None, "state"):
+        assert selectenv.group_states(grouped, nothing).fingerprint == DATA.fingerprint
+        assert selectenv.group_states(DATA, nothing) is DATA
+    again = selectenv.group_states(grouped, 7)
+    assert again.fingerprint == selectenv.group_states(DATA, 7).fingerprint
+    np.testing.assert_array_equal(again.hidden_reward, DATA.hidden_reward)
+    assert not selectenv.group_states(grouped.without_rewards, 7).has_rewards
+    assert selectenv.make_problem(dataset=grouped, groups=4).n_states == 4
+    assert selectenv.make_problem(dataset=grouped).n_states == grouped.n_states
 
 
 def test_vectors_are_checked():
@@ -199,8 +215,14 @@ def test_vectors_are_checked():
         replace(DATA, observations=Vectors(good))
     with pytest.raises(OptionTypeError, match="Images or Vectors"):
         replace(DATA, observations=good)
-    for wrong in (np.zeros((1, 4)), np.zeros(3), [[0, 0, np.inf]], [["a", "b", "c"]]):
-        with pytest.raises(ObservationError):
+    for wrong, message in (
+        (np.zeros((1, 4)), r"a vector of 3 numbers \(x0, x1, x2\), not float64\[4\]"),
+        (np.zeros(3), r"shape \[count, 3\], not \[3\]: put a single vector into a list"),
+        ([[0, 0, np.inf]], "finite numbers"),
+        ([[0, 0, 1e300]], "that fit into 32 bits"),
+        ([["a", "b", "c"]], "a vector of 3 numbers"),
+    ):
+        with pytest.raises(ObservationError, match=message):
             DATA.vectors.check(wrong)
 
 

@@ -103,7 +103,7 @@ def test_hints_for_worlds_that_cannot_be_used(step, monkeypatch):
         raise gym.error.DependencyNotInstalled("MuJoCo is not installed")
 
     monkeypatch.setattr(gym, "make", fail)
-    with pytest.raises(MissingExtraError, match="CartPole-v1: MuJoCo is not installed$"):
+    with pytest.raises(MissingExtraError, match=r"CartPole-v1: MuJoCo is not installed$"):
         GymWorld("CartPole-v1")
 
 
