@@ -32,6 +32,11 @@ class NearestState:
     group: Int32Array = field(repr=False)
     """[states] the group of each state."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """[d] names of the columns."""
+        return self.vectors.columns
+
     def find(self, observations: NDArray[Any]) -> Int32Array:
         """Return the numbers [count] of the groups of the states nearest to observations [count, d]."""
         found = self.vectors.check(observations)

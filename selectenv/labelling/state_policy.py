@@ -16,11 +16,14 @@ from selectenv.checks import check_name, check_parent, check_path, is_int, shown
 from selectenv.datasets.arrow_columns import require
 from selectenv.datasets.dataframe_export import LIBRARIES
 from selectenv.datasets.dataset import OfflineDataset
+from selectenv.datasets.grouping import NearestState
 from selectenv.datasets.naming import stored_columns, take_stored_columns, unknown_state
 from selectenv.datasets.nearest_centre import NearestCentre
+from selectenv.datasets.vector_observations import Vectors
 from selectenv.errors import OptionError, UnknownStateError, WeightsFileError
 from selectenv.io.atomic import whole_file
 from selectenv.io.weights import load_weights, save_weights
+from selectenv.labelling.acting_networks import ActingNetworks
 from selectenv.labelling.queries import Action, action_names
 from selectenv.learners.base import FitResult
 from selectenv.typing import FloatArray
@@ -29,6 +32,8 @@ COLUMNS = ("state", "action", "probability", "value", "labelled")
 """Columns of the table of a policy, without those of states."""
 REGIONS = ("mean", "scale", "centres")
 """Arrays of `NearestCentre` in the file of a policy."""
+NEAREST = ("nearest_values", "nearest_group")
+"""Arrays of `NearestState` in the file of a policy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +50,13 @@ class StatePolicy:
     """[n] learned state values."""
     labelled: NDArray[np.bool_]
     """[n] whether rewards of the state were told."""
-    regions: NearestCentre | None = None
-    """Where vectors fall, if states are clusters of them: a vector can then be given instead of the id of a state."""
+    regions: NearestCentre | NearestState | None = None
+    """Where vectors fall, if states are groups of them: a vector can then be given instead of the id of a state."""
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Column -> [n] its value in each state, if states were made of several columns of a log: a dict of one value per
     column can then be given instead of the id of a state."""
+    networks: ActingNetworks | None = None
+    """What acts if a vector is given, if the learner trains networks; the table has their means over each state."""
 
     def __repr__(self) -> str:
         """Return one line: the number of states, of those with labels, and of actions."""
@@ -67,22 +74,23 @@ class StatePolicy:
             found.table,
             found.values,
             dataset.labelled_cells(labelled).copy(),
-            regions if isinstance(regions, NearestCentre) else None,
+            regions if isinstance(regions, NearestCentre | NearestState) else None,
             dataset.cells.state_columns,
+            ActingNetworks.among(result.runs, dataset.base.vectors),
         )
 
     def probabilities(self, state: Any) -> dict[Action, float]:
         """Return the probability of each action in a state.
 
         Args:
-            state: the id of a state; a dict of one value per column, if states are made of several; or a vector, if
-                states are groups of them.
+            state: the id of a state; a dict of one value per column, if states are made of several; or a vector (or a
+                dict of one number per column), if states are groups of vectors or the learner trains networks on them.
 
         Raises:
             UnknownStateError: the data have no state with this id.
             ObservationError: the vector has other columns than those of the data.
         """
-        return dict(zip(self.actions, self.table[self._number(state)].tolist(), strict=True))
+        return dict(zip(self.actions, self._chances(state).tolist(), strict=True))
 
     def action(self, state: Any) -> Action:
         """Return the most probable action in a state, the first one of those that tie; see `probabilities`.
@@ -91,7 +99,7 @@ class StatePolicy:
             UnknownStateError: the data have no state with this id.
             ObservationError: the vector has other columns than those of the data.
         """
-        return self.actions[int(self.table[self._number(state)].argmax())]
+        return self.actions[int(self._chances(state).argmax())]
 
     @property
     def header(self) -> list[str]:
@@ -141,8 +149,14 @@ class StatePolicy:
         arrays |= stored_columns(self.columns)
         card: dict[str, Any] = {"policy": 1, "actions": list(self.actions)}
         if self.regions is not None:
-            arrays |= {name: getattr(self.regions, name) for name in REGIONS}
             card["columns"] = list(self.regions.columns)
+        if isinstance(self.regions, NearestCentre):
+            arrays |= {name: getattr(self.regions, name) for name in REGIONS}
+        if isinstance(self.regions, NearestState):
+            arrays |= dict(zip(NEAREST, (self.regions.vectors.values, self.regions.group), strict=True))
+        if self.networks is not None:
+            more, entries = self.networks.stored()
+            arrays, card = arrays | more, card | entries
         return save_weights(target, arrays, card)
 
     @classmethod
@@ -155,22 +169,52 @@ class StatePolicy:
         arrays, card = load_weights(path)
         if card.get("policy") != 1 or not {"ids", "table", "values", "labelled"} <= set(arrays):
             raise WeightsFileError(f"{os.fspath(path)!r} is not a policy that a labelling session saved")
-        regions = None
-        if "columns" in card and {*REGIONS} <= set(arrays):
-            regions = NearestCentre(tuple(card["columns"]), *(arrays[name] for name in REGIONS))
+        regions: NearestCentre | NearestState | None = None
+        names = tuple(card.get("columns", ()))
+        if names and {*REGIONS} <= set(arrays):
+            regions = NearestCentre(names, *(arrays[name] for name in REGIONS))
+        if names and {*NEAREST} <= set(arrays):
+            regions = NearestState(Vectors(arrays[NEAREST[0]], names), arrays[NEAREST[1]])
         columns = take_stored_columns(arrays)
-        return cls(
-            arrays["ids"], card["actions"], arrays["table"], arrays["values"], arrays["labelled"], regions, columns
-        )
+        try:
+            networks = ActingNetworks.restored(arrays, card)
+        except (KeyError, TypeError, ValueError):
+            raise WeightsFileError(f"{os.fspath(path)!r} is not a policy: its networks are incomplete") from None
+        known = (arrays[name] for name in ("table", "values", "labelled"))
+        return cls(arrays["ids"], card["actions"], *known, regions, columns, networks)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
         """The number of each id."""
         return {state: number for number, state in enumerate(self.ids.tolist())}
 
+    def _chances(self, state: Any) -> FloatArray:
+        """Return the action probabilities [actions] in a state."""
+        vector = self._vector(state)
+        if vector is None:
+            return np.asarray(self.table[self._number(state)])
+        cell = -1 if self.regions is None else int(self.regions.find(vector[None])[0])
+        return np.asarray(self.table[cell]) if self.networks is None else self.networks.probabilities(vector, cell)
+
+    def _vector(self, state: Any) -> NDArray[Any] | None:
+        """Return the vector that is given in place of the id of a state; None if it is an id."""
+        takes = self.regions or self.networks
+        if isinstance(state, np.ndarray | list | tuple):
+            if takes is None:
+                raise UnknownStateError(
+                    f"{unknown_state(state, self.ids)}; a policy takes vectors if the states of its session are groups "
+                    "of them (selectenv.group_states), or if its learner trains networks"
+                )
+            return np.asarray(state)
+        if takes is None or self.columns or not isinstance(state, Mapping):
+            return None
+        for name in {*state, *takes.columns}:
+            check_name("column", name, takes.columns)
+            if name not in state:
+                raise UnknownStateError(f"{shown(dict(state))} lacks a value for the column {name!r}")
+        return np.asarray([state[name] for name in takes.columns])
+
     def _number(self, state: Any) -> int:
-        if self.regions is not None and isinstance(state, np.ndarray | list | tuple):
-            return int(self.regions.find(np.asarray(state)[None])[0])
         if self.columns and isinstance(state, Mapping):
             return self._number_by_columns(state)
         number = self._places.get(state) if isinstance(state, str) or is_int(state) else None

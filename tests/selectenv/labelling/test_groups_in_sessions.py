@@ -5,7 +5,8 @@ import pytest
 
 import selectenv
 from experiments.labelling.query_texts import query_text
-from selectenv.errors import ObservationError
+from selectenv.errors import ObservationError, UnknownNameError, UnknownStateError, WeightsFileError
+from selectenv.io.weights import load_weights, save_weights
 from selectenv.labelling.group_summary import BINS, MEMBERS
 from selectenv.labelling.state_policy import StatePolicy
 from tests.selectenv.labelling.teller import answer_all, episode
@@ -106,3 +107,58 @@ def test_networks_that_learn_from_labelled_episodes_have_such_a_policy_too():
     np.testing.assert_allclose(policy.table[seen], data.cells.means_by_state(asked)[seen], atol=1e-6)
     assert 0 < policy.table[seen, 0].sum() < seen.sum(), "the action depends on the vector"
     assert session.bounds(0, 1).regret > 0
+
+
+@pytest.mark.parametrize("learner", ["iql", "iql-adapted", "bc", "bc-greedy"])
+@pytest.mark.parametrize("groups", [15, "episode", "state"])
+def test_networks_act_on_vectors_themselves(problem, learner, groups, tmp_path):
+    data = selectenv.group_states(problem.dataset, groups)
+    options = {"learner": learner, "updates": 30, "learner_runs": 2}
+    session = selectenv.LabellingSession(data.without_rewards, "uniform", 4, **options)
+    nothing = session.policy()
+    answer_all(session, data)
+    policy = session.policy()
+    other = selectenv.make_problem(dataset=data, groups=groups, **options)
+    fit = other.learn(other.actions(session.asked()))
+    some = data.base.vectors[:20] + np.float32(0.02)
+    runs = [run.probabilities(data.locate(some).astype(np.int64), some) for run in fit.runs]
+    for one in (policy, StatePolicy.load(policy.save(tmp_path / "policy.npz"))):
+        found = np.array([list(one.probabilities(vector).values()) for vector in some])
+        np.testing.assert_allclose(found, np.mean(runs, axis=0), atol=1e-12)
+        named = dict(zip(data.base.vectors.columns, some[0].tolist(), strict=True))
+        assert one.probabilities(named) == one.probabilities(some[0])
+        np.testing.assert_array_equal(one.table, fit.over_cells().table)
+        with pytest.raises(ObservationError, match="vector of 4 numbers"):
+            one.action([0.0, 1.0])
+    assert len(nothing.probabilities(some[0])) == 2
+
+
+def test_own_groups_of_vectors_take_vectors(problem, tmp_path):
+    names = np.where(problem.dataset.base.vectors.values[:, 2] > 0, "right", "left")
+    data = selectenv.group_states(problem.dataset, names).without_rewards
+    session = selectenv.LabellingSession(data, "uniform", 2)
+    session.tell(session.ask().id, 1.0)
+    policy = session.policy()
+    for one in (policy, StatePolicy.load(policy.save(tmp_path / "policy.npz"))):
+        for vector, name in zip(data.base.vectors[:30], names[:30], strict=True):
+            assert one.probabilities(vector) == one.probabilities(str(name))
+    with pytest.raises(UnknownStateError, match="lacks a value for the column 'velocity'"):
+        policy.action({"position": 0.0, "angle": 0.0, "angular velocity": 0.0})
+    with pytest.raises(UnknownNameError, match="Did you mean 'angle'"):
+        policy.action({"position": 0.0, "angl": 0.0, "velocity": 0.0, "angular velocity": 0.0})
+
+
+def test_tables_over_single_vectors_say_when_vectors_can_be_given(problem):
+    session = selectenv.LabellingSession(problem.dataset.base, "uniform", 1)
+    with pytest.raises(UnknownStateError, match="takes vectors if the states of its session are groups"):
+        session.policy().action([0.0, 0.0, 0.0, 0.0])
+
+
+def test_files_with_incomplete_networks(problem, tmp_path):
+    session = selectenv.LabellingSession(problem.dataset.without_rewards, "uniform", 1, learner="bc", updates=5)
+    path = session.policy().save(tmp_path / "policy.npz")
+    arrays, card = load_weights(path)
+    kept = {name: array for name, array in arrays.items() if not name.endswith("second_bias")}
+    save_weights(path, kept, card)
+    with pytest.raises(WeightsFileError, match="its networks are incomplete"):
+        selectenv.load_policy(path)
