@@ -105,12 +105,27 @@ def numbers(name: str, column: Any, where: Where) -> FloatArray:
     column = _plain(column)
     if is_text(column.type):
         column = _parsed(name, column, [arrow.float64()], where, "is not a number; leave it empty if it is missing")
+    if types.is_nested(column.type):
+        raise LogError(
+            f"column {name!r} must hold numbers, not {column.type}: give every number a column of its own, or pass "
+            "arrays [steps, columns] to selectenv.from_episodes"
+        )
     if not any(
         is_kind(column.type) for is_kind in (types.is_null, types.is_floating, types.is_integer, types.is_decimal)
     ):
         raise LogError(f"column {name!r} must hold numbers, not {column.type}")
     found: FloatArray = column.cast(arrow.float64(), safe=False).fill_null(np.nan).to_numpy()
     return found
+
+
+def vector_numbers(name: str, column: Any, where: Where) -> FloatArray:
+    """Return an Arrow column of a vector as floats; true and false are 1 and 0.
+
+    Raises:
+        LogError: an entry is not a number.
+    """
+    is_truth = require("pyarrow.types").is_boolean(column.type)
+    return numbers(name, column.cast(require("pyarrow").int8()) if is_truth else column, where)
 
 
 def times(name: str, column: Any, where: Where) -> NDArray[Any]:

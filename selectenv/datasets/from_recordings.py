@@ -83,8 +83,9 @@ def from_minari(dataset: Any, *, bins: Bins | None = None) -> OfflineDataset:
     """Make a dataset from a Minari dataset with discrete actions, and print a one-line summary to stderr.
 
     Discrete observations are the states. Observations of several entries are states of several columns, named
-    "observation_0", "observation_1" and so on, or by the keys of a Dict space. Continuous observations are vectors, or
-    with ``bins`` states of several columns. Rewards stay hidden until their state is labelled.
+    "observation_0", "observation_1" and so on, or by the keys of a Dict space. Continuous observations are vectors
+    (flattened if need be), or with ``bins`` states of several columns. Rewards stay hidden until their state is
+    labelled.
 
     Args:
         dataset: a `minari.MinariDataset`, or the id of one that is stored on this computer.
@@ -100,8 +101,10 @@ def from_minari(dataset: Any, *, bins: Bins | None = None) -> OfflineDataset:
         try:
             dataset = minari.load_dataset(dataset)
         except Exception as error:  # ids that are not valid, files that are missing or damaged
+            reason = str(error).partition(" Use download=True")[0]
             raise DatasetFileError(
-                f"no Minari dataset {shown(dataset)} on this computer can be loaded ({shown(str(error))})"
+                f"no Minari dataset {shown(dataset)} on this computer can be loaded ({shown(reason)}); `minari list "
+                f"local` shows those that can, and `minari download {dataset}` fetches a published one"
             ) from None
     check_instance("dataset", dataset, minari.MinariDataset)
     space, names = dataset.observation_space, _action_names(dataset.action_space)
@@ -180,7 +183,7 @@ def _is_continuous(space: Any) -> bool:
 def _is_matrix(states: Any) -> bool:
     """Return whether states are given as vectors: an array with two axes, or a list of lists of numbers."""
     if isinstance(states, np.ndarray):
-        return states.ndim == 2
+        return states.ndim >= 2
     return isinstance(states, Sequence) and len(states) > 0 and isinstance(states[0], np.ndarray | list | tuple)
 
 
@@ -193,8 +196,9 @@ def _vector_entries(number: int, states: Any) -> dict[str, Sequence[Any]]:
     rows = [_as_row(row) for row in states]
     for step, row in enumerate(rows):
         if row.ndim != 1 or row.size == 0 or row.dtype.kind not in "fiub":
+            hint = ": flatten it, as in states.reshape(len(states), -1)" if row.ndim > 1 else ""
             raise LogError(
-                f"episode {number}, step {step}: a state must be a vector of numbers, not {shown(states[step])}"
+                f"episode {number}, step {step}: a state must be a vector of numbers, not {shown(states[step])}{hint}"
             )
         if len(row) != len(rows[0]):
             raise LogError(
@@ -202,7 +206,9 @@ def _vector_entries(number: int, states: Any) -> dict[str, Sequence[Any]]:
             )
     if not rows:
         raise LogError(f"episode {number} has no states")
-    return {f"x{i}": column.tolist() for i, column in enumerate(np.stack(rows).T)}
+    entries = np.stack(rows).T
+    entries = entries.astype(np.int8) if entries.dtype.kind == "b" else entries
+    return {f"x{i}": column.tolist() for i, column in enumerate(entries)}
 
 
 def _as_row(entries: Any) -> NDArray[Any]:
@@ -296,12 +302,28 @@ def _columns(name: str, space: Any, observations: Any) -> dict[str, Sequence[Any
         ]
     else:
         entries = np.asarray(observations)
+        if entries.ndim > 2 and _is_continuous(space):
+            entries = entries.reshape(len(entries), -1)
         if not isinstance(space, FLAT_SPACES) or entries.ndim > 2:
             raise LogError(f"column {name!r}: observations of the space {shown(space)} cannot be states")
         if entries.ndim == 1:
             return {name: entries.tolist()}
         return {f"{name}_{i}": column.tolist() for i, column in enumerate(entries.T)}
     return {key: entries for part in parts for key, entries in _columns(*part).items()}
+
+
+def _check_alike(episodes: Sequence[Episode], vectors: bool) -> None:
+    """Raise `LogError` unless all episodes have states, and the same parts."""
+    for number, episode in enumerate(episodes):
+        if episode.rows == 0:
+            raise LogError(f"episode {number} has no states")
+        if vectors and len(episode.states) != len(episodes[0].states):
+            raise LogError(
+                f"episode {number} has vectors of {len(episode.states)} numbers, and episode 0 of "
+                f"{len(episodes[0].states)}"
+            )
+        if _parts(episode) != _parts(episodes[0]):
+            raise LogError(f"episode {number} has {_parts(episode)}, but episode 0 has {_parts(episodes[0])}")
 
 
 def _episodes_dataset(
@@ -325,11 +347,7 @@ def _episodes_dataset(
     bins = {} if bins is None else check_instance("bins", bins, Mapping)  # type: ignore[type-abstract]
     for name in bins:
         check_name("column in bins", name, episodes[0].states)
-    for number, episode in enumerate(episodes):
-        if episode.rows == 0:
-            raise LogError(f"episode {number} has no states")
-        if _parts(episode) != _parts(episodes[0]):
-            raise LogError(f"episode {number} has {_parts(episode)}, but episode 0 has {_parts(episodes[0])}")
+    _check_alike(episodes, vectors)
     if vectors and bins:
         raise OptionError("bins make states of intervals, and vectors=True vectors of numbers: give only one of them")
     first = np.cumsum([0, *(episode.rows for episode in episodes)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selectenv.checks import check_flag, check_instance, check_name, check_path, shown
-from selectenv.datasets.arrow_columns import discrete, numbers, require, times
+from selectenv.datasets.arrow_columns import discrete, numbers, require, times, vector_numbers
 from selectenv.datasets.csv_tables import CsvFile, row_of_file
 from selectenv.datasets.dataset import OfflineDataset
 from selectenv.datasets.log_columns import Column, NumberColumn, Where, cut_column, refuse
@@ -232,6 +232,11 @@ class LogColumns:
                 check_instance(name, getattr(found, name), str)
         check_instance("bins", found.bins, Mapping)  # type: ignore[type-abstract]
         for column in found.bins:
+            if vectors and column in states:
+                raise OptionError(
+                    f"bins cut the column {column!r} into intervals, and vectors=True makes it a number of a vector: "
+                    "give only one of them"
+                )
             check_name("column in bins", column, (action,) if vectors else (*states, action))
         if missing is not None and (not missing or not missing.isprintable()):
             raise OptionError(f"missing must be printable text, such as 'unknown', not {shown(missing)}")
@@ -363,7 +368,7 @@ def _dataset(
         return None if name is None else values(name)
 
     def number_columns(names: Sequence[str]) -> list[NumberColumn]:
-        return [NumberColumn(name, numbers(name, column(name), where)) for name in names]
+        return [NumberColumn(name, vector_numbers(name, column(name), where)) for name in names]
 
     state: tuple[Column, ...]
     following: tuple[Column, ...]

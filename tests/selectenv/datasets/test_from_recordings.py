@@ -179,7 +179,9 @@ def test_environments_that_cannot_be_used():
     lake = gym.make("FrozenLake-v1")
     with pytest.raises(LogError, match="column 'action': actions must be discrete"):
         selectenv.from_gymnasium(gym.make("Pendulum-v1"), None, 10)
-    images = gym.wrappers.TransformObservation(lake, lambda _: np.zeros((2, 2)), spaces.Box(0, 1, (2, 2)))
+    images = gym.wrappers.TransformObservation(
+        lake, lambda _: np.zeros((2, 2), np.uint8), spaces.Box(0, 1, (2, 2), np.uint8)
+    )
     with pytest.raises(LogError, match="column 'observation': observations of the space"):
         selectenv.from_gymnasium(images, None, 3)
     with pytest.raises(LogError, match="the policy returned 7"):

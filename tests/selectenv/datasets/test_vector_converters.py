@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import agents
 import selectenv
 from selectenv.datasets.storage import load, save
-from selectenv.errors import LogError, OptionError, UnknownNameError
+from selectenv.errors import DatasetFileError, LogError, OptionError, UnknownNameError
 from tests.selectenv.datasets.test_grouping import vector_data
 
 
@@ -159,10 +159,78 @@ def test_frames_that_cannot_be_used():
     with pytest.raises(LogError, match=r"is not a number|must hold numbers"):
         selectenv.from_dataframe(frame.assign(name="b"), "name", "a", "e", vectors=True)
     with pytest.raises(UnknownNameError, match="column in bins"):
-        selectenv.from_dataframe(frame, "x", "a", "e", vectors=True, bins={"x": 3})
+        selectenv.from_dataframe(frame, "x", "a", "e", vectors=True, bins={"y": 3})
     with pytest.raises(OptionError, match="vectors must be True or False"):
         selectenv.from_dataframe(frame, "x", "a", "e", vectors="yes")
     with pytest.raises(OptionError, match="give only one of them"):
         selectenv.from_episodes([{**EPISODE}], bins={"x0": 2})
     good = selectenv.from_episodes([{"states": {"x": [0.5, 1.5]}, "actions": [0, 1]}], vectors=True)
     assert good.vectors.columns == ("x",)
+
+
+def test_truth_values_are_numbers_of_a_vector(tmp_path):
+    frame = pandas.DataFrame({"trip": [0, 0, 1], "height": [0.5, 0.25, 1.0], "touches": [True, False, True], "a": 0})
+    roles = {"state": ["height", "touches"], "action": "a", "episode": "trip", "vectors": True}
+    frame.to_parquet(tmp_path / "log.parquet")
+    expected = [[0.5, 1.0], [0.25, 0.0], [1.0, 1.0]]
+    for data in (
+        selectenv.from_dataframe(frame, **roles),
+        selectenv.from_parquet(tmp_path / "log.parquet", **roles),
+        selectenv.from_episodes(
+            [{"states": np.array([[1, 0], [0, 1], [1, 1]], bool), "actions": [0, 0, 0], "terminated": True}]
+        ),
+    ):
+        assert len(data) == 3
+        if data.vectors.columns == ("height", "touches"):
+            assert data.vectors[data.state].tolist() == expected
+            assert data.summary.startswith(("data frame: 3 transitions", "log.parquet: 3 transitions"))
+            assert "3 states (height, touches)" in data.summary
+        else:
+            assert data.vectors[data.state].tolist() == [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+
+
+class Board(gym.Env):
+    """Observations with two axes."""
+
+    observation_space = gym.spaces.Box(-1, 1, (2, 3), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._time = 0
+        return self._seen(), {}
+
+    def step(self, action):
+        self._time += 1
+        return self._seen(), 0.0, False, False, {}
+
+    def _seen(self):
+        return (np.arange(6).reshape(2, 3) / 10 + self._time / 100).astype(np.float32)
+
+
+def test_observations_with_several_axes_are_flattened():
+    data = selectenv.from_gymnasium(Board(), None, 20)
+    assert data.vectors.columns == tuple(f"observation_{i}" for i in range(6))
+    expected = np.arange(6) / 10 + np.arange(20)[:, None] / 100
+    np.testing.assert_array_equal(data.vectors[data.state], expected.astype(np.float32))
+
+
+def test_hints_for_vectors_that_cannot_be_used():
+    frame = pandas.DataFrame({"trip": [0, 0], "seen": [[0.5, 1.0], [0.25, 2.0]], "x": [0.5, 1.5], "a": [0, 1]})
+    roles = {"action": "a", "episode": "trip", "vectors": True}
+    with pytest.raises(LogError, match=r"give every number a column of its own, or pass arrays \[steps, columns\]"):
+        selectenv.from_dataframe(frame, state="seen", **roles)
+    with pytest.raises(OptionError, match=r"bins cut the column 'x' into intervals, .* give only one of them"):
+        selectenv.from_dataframe(frame, state="x", bins={"x": 3}, **roles)
+    with pytest.raises(LogError, match=r"flatten it, as in states.reshape\(len\(states\), -1\)"):
+        selectenv.from_episodes([{"states": np.zeros((3, 2, 2)), "actions": [0, 0]}])
+    walks = [{"states": np.eye(3, columns), "actions": [0, 1]} for columns in (2, 4)]
+    with pytest.raises(LogError, match="episode 1 has vectors of 4 numbers, and episode 0 of 2"):
+        selectenv.from_episodes(walks)
+
+
+def test_minari_datasets_that_are_not_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    with pytest.raises(DatasetFileError, match="`minari download no/such-v0` fetches a published one") as error:
+        selectenv.from_minari("no/such-v0")
+    assert "download=True" not in str(error.value)
