@@ -148,6 +148,8 @@ def _train_expert(options: argparse.Namespace) -> None:
         path = folder / f"{game.lower()}.npz"
         card = finish_expert(run, path)
     print(f"{game}: return {card['return']:.2f} +- {card['return_error']:.2f} over {card['episodes']} episodes; {path}")
+    if game in CONTROL:
+        print(f'next: selectenv.make_problem("{game}", expert="{path}") in Python')
 
 
 def _train_selector(options: argparse.Namespace) -> None:

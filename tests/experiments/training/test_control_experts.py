@@ -19,7 +19,7 @@ def few_episodes(monkeypatch):
 def test_the_command_trains_writes_and_says_what_the_expert_earns(tmp_path, capsys):
     assert cli.main(["train-expert", "CartPole", "--steps", "500", "--out", str(tmp_path)]) == 0
     path = tmp_path / "cartpole-0" / "cartpole-v1.npz"
-    assert str(path) in capsys.readouterr().out
+    assert f'next: selectenv.make_problem("CartPole", expert="{path}") in Python' in capsys.readouterr().out
     world = GymWorld("CartPole-v1")
     expert = load_gym_expert(world, path)
     card = expert.card
