@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from selectenv.checks import as_array, as_ints, check_instance, check_int, shown
 from selectenv.datasets.dataset import OfflineDataset
-from selectenv.domains.layout import Layout, square_layout
+from selectenv.datasets.nearest_centre import NearestCentre
+from selectenv.domains.layout import Layout, similarity_layout, square_layout
 from selectenv.errors import LabelError, NoEvaluatorError, OptionError
 from selectenv.evaluation.evaluator import Calls, Evaluator
 from selectenv.kernels.threads import in_chunks
@@ -66,7 +67,7 @@ class SelectionProblem:
         self.dataset = check_instance("dataset", dataset, OfflineDataset)
         self.learner = on_cells(as_learner(learner), dataset)
         self.evaluator = Evaluator(None) if evaluator is None else check_instance("evaluator", evaluator, Evaluator)
-        self.layout = square_layout(dataset.n_states) if layout is None else check_instance("layout", layout, Layout)
+        self.layout = _layout_of(dataset) if layout is None else check_instance("layout", layout, Layout)
         n = dataset.n_states
         self.budget_states = n if budget_states is None else check_int("budget_states", budget_states, 1, n)
         if self.oracle and not dataset.has_rewards:
@@ -347,6 +348,14 @@ class SelectionProblem:
             if len(self._curves) > CACHE_SIZE:
                 self._curves.popitem(last=False)
         return curve
+
+
+def _layout_of(dataset: OfflineDataset) -> Layout:
+    """Return where states are drawn if their world does not say so: clusters by their centres."""
+    groups = dataset.groups
+    if groups is not None and groups.cells is None and isinstance(groups.regions, NearestCentre):
+        return similarity_layout(groups.regions.centres, groups.regions.columns)
+    return square_layout(dataset.n_states)
 
 
 def _key(mask: BoolArray) -> bytes:

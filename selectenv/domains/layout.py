@@ -1,5 +1,6 @@
 """Layouts: where the states of a world are drawn."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,8 @@ class Layout:
     """x, y and kind ("goal", "trap", "wall") of cells that are not states."""
     edges: IntArray | None = None
     """Nodes only: [m, 3] state, action, next state."""
+    axes: tuple[str, ...] = ()
+    """What grows from left to right and from bottom to top, if states are placed by that."""
 
     def __post_init__(self) -> None:
         """Reject positions that cannot be drawn."""
@@ -43,6 +46,29 @@ def square_layout(n: int) -> Layout:
     columns = max(1, int(np.ceil(np.sqrt(n))))
     cell = np.arange(n)
     return Layout(np.stack([cell % columns, cell // columns], axis=1).astype(np.float64), "grid")
+
+
+def similarity_layout(points: FloatArray, names: Sequence[str]) -> Layout:
+    """Return a near-square block of cells in which similar points are neighbours.
+
+    Args:
+        points: [n, d] one point per cell. With more than two columns, the two principal components place them.
+        names: [d] names of the columns.
+    """
+    axes = tuple(names)
+    if points.shape[1] > 2:
+        centred = points - points.mean(axis=0)
+        loadings = np.linalg.svd(centred, full_matrices=False)[2][:2]
+        loadings *= np.sign(loadings[np.arange(len(loadings)), np.abs(loadings).argmax(axis=1)])[:, None]
+        points, axes = centred @ loadings.T, ("first principal component", "second principal component")
+    rows = max(1, int(np.ceil(np.sqrt(len(points)))))
+    order = np.argsort(points[:, 0], kind="stable")
+    positions = np.empty((len(points), 2))
+    for column, first in enumerate(range(0, len(points), rows)):
+        mine = order[first : first + rows]
+        mine = mine[np.argsort(-points[mine, -1], kind="stable")]
+        positions[mine] = np.stack([np.full(len(mine), column), np.arange(len(mine))], axis=1)
+    return Layout(positions, "grid", axes=axes)
 
 
 def grid_layout(ids: IntArray, columns: int, arrows: str, marks: dict[int, str]) -> Layout:

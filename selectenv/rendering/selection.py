@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from selectenv.datasets.naming import unit
 from selectenv.domains.layout import Layout
 from selectenv.errors import MissingExtraError
 from selectenv.learners.base import FitResult
@@ -55,7 +56,7 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
     return (
         "\n".join(
             [
-                f"{spent_text(spent)}, budget {budget}: {ids or 'none'}",
+                f"{spent_text(spent, unit(problem.dataset))}, budget {budget}: {ids or 'none'}",
                 *_map({**cells, **marks}),
                 f"learned values in tenths of {largest:.4g}",
                 *_map({**tenths, **marks}),
@@ -65,9 +66,9 @@ def text(problem: SelectionProblem, labelled_at: IntArray, budget: int) -> str:
     )
 
 
-def spent_text(labels: int) -> str:
-    """Return how many states are labelled, for example "1 state labelled"."""
-    return f"{labels} {'state' if labels == 1 else 'states'} labelled"
+def spent_text(labels: int, unit: str) -> str:
+    """Return how many states, groups or episodes are labelled, for example "1 state labelled"."""
+    return f"{labels} {unit}{'' if labels == 1 else 's'} labelled"
 
 
 def _map(cells: dict[tuple[float, float], str]) -> list[str]:
@@ -94,7 +95,9 @@ def draw_figure(problem: SelectionProblem, labelled_at: IntArray, budget: int) -
     height = float(np.clip(WIDTH * spans[1] / spans[0], 2.0, WIDTH)) + 0.5
     figure: Figure = _matplotlib("figure").Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     spent = int((labelled_at > 0).sum())
-    draw(figure.add_subplot(), problem, labelled_at, title=f"{spent_text(spent)}, budget {budget}")
+    draw(
+        figure.add_subplot(), problem, labelled_at, title=f"{spent_text(spent, unit(problem.dataset))}, budget {budget}"
+    )
     return figure
 
 
@@ -105,6 +108,9 @@ def key(problem: SelectionProblem) -> str:
     layout = problem.layout
     values = "orange frames: labelled, numbered in order; blue: positive learned value, yellow: 0, red: negative"
     parts = [MARK_NAMES[kind] for kind in dict.fromkeys(kind for _, _, kind in layout.marks)]
+    if layout.axes:
+        words = [f"{way}: {name}" for way, name in zip(("to the right", "upwards"), layout.axes, strict=False)]
+        parts.append(f"groups by their centres, {', '.join(words)}")
     if not problem.dataset.labelable.all():
         parts.append("light grey: not in the data")
     if layout.arrows:

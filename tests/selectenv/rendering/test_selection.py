@@ -1,5 +1,6 @@
 """Renderings show the labels in every layout."""
 
+import itertools
 import sys
 
 import gymnasium as gym
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 import selectenv
+from selectenv.domains.layout import similarity_layout
 from selectenv.errors import MissingExtraError, UnknownNameError
-from selectenv.rendering.selection import LABEL_COLOUR, MARK_COLOURS, draw, key
+from selectenv.rendering.selection import LABEL_COLOUR, MARK_COLOURS, draw, key, text
 
 
 def play(name, mode, labels):
@@ -109,3 +111,34 @@ def test_penalties_do_not_look_like_low_values():
     """Low values are red, and so were penalties."""
     red, green, blue = bytes.fromhex(MARK_COLOURS["trap"][1:])
     assert blue > red > green
+
+
+def test_clusters_are_drawn_by_their_centres():
+    problem = selectenv.make_problem("MountainCar", dataset_size=2_000, groups=23, rollouts=1, cache=False)
+    centres, positions = problem.dataset.groups.regions.centres, problem.layout.positions
+    assert len({tuple(place) for place in positions.tolist()}) == 23  # a cell of its own for every group
+    for left, right in itertools.pairwise(range(int(positions[:, 0].max()) + 1)):
+        assert centres[positions[:, 0] == left, 0].max() <= centres[positions[:, 0] == right, 0].min()
+    for column in range(int(positions[:, 0].max()) + 1):
+        mine = np.flatnonzero(positions[:, 0] == column)
+        assert (np.diff(centres[mine[np.argsort(positions[mine, 1])], 1]) <= 0).all()  # upwards is faster
+    assert "groups by their centres, to the right: position, upwards: velocity" in key(problem)
+    labelled_at = np.zeros(23, np.int64)
+    labelled_at[4] = 1
+    assert text(problem, labelled_at, 3).startswith("1 group labelled, budget 3: 4")
+
+
+def test_clusters_of_many_columns_are_drawn_by_principal_components():
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(16, 1))
+    points = np.hstack([3 * hidden, -2 * hidden, 0.1 * rng.normal(size=(16, 2))])
+    layout = similarity_layout(points, ("a", "b", "c", "d"))
+    place = layout.positions[:, 0]
+    assert abs(np.corrcoef(place, hidden[:, 0])[0, 1]) > 0.9
+    assert np.corrcoef(place, points[:, 0])[0, 1] > 0.9  # the column that counts most grows to the right
+    assert layout.axes == ("first principal component", "second principal component")
+    one = similarity_layout(np.array([[2.0], [1.0], [3.0]]), ("a",))
+    assert one.axes == ("a",)
+    assert len(one.positions) == 3
+    episodes = selectenv.make_problem("CartPole", dataset_size=300, groups="episode", rollouts=1, cache=False)
+    assert episodes.layout.axes == ()
