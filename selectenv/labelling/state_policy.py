@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -180,8 +180,8 @@ class StatePolicy:
             networks = ActingNetworks.restored(arrays, card)
         except (KeyError, TypeError, ValueError):
             raise WeightsFileError(f"{os.fspath(path)!r} is not a policy: its networks are incomplete") from None
-        known = (arrays[name] for name in ("table", "values", "labelled"))
-        return cls(arrays["ids"], card["actions"], *known, regions, columns, networks)
+        table, values, labelled = (arrays[name] for name in ("table", "values", "labelled"))
+        return cls(arrays["ids"], card["actions"], table, values, labelled, regions, columns, networks)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -208,10 +208,7 @@ class StatePolicy:
             return np.asarray(state)
         if takes is None or self.columns or not isinstance(state, Mapping):
             return None
-        for name in {*state, *takes.columns}:
-            check_name("column", name, takes.columns)
-            if name not in state:
-                raise UnknownStateError(f"{shown(dict(state))} lacks a value for the column {name!r}")
+        _check_columns(state, takes.columns)
         return np.asarray([state[name] for name in takes.columns])
 
     def _number(self, state: Any) -> int:
@@ -224,14 +221,20 @@ class StatePolicy:
 
     def _number_by_columns(self, state: Mapping[Any, Any]) -> int:
         """Return the number of the state with these values by column."""
-        for name in {*state, *self.columns}:
-            check_name("column", name, self.columns)
-            if name not in state:
-                raise UnknownStateError(f"{shown(dict(state))} lacks a value for the column {name!r}")
+        _check_columns(state, self.columns)
         found = np.logical_and.reduce([values == state[name] for name, values in self.columns.items()])
         if found.ndim != 1 or not found.any():
             raise UnknownStateError(unknown_state(dict(state), self.ids))
         return int(found.argmax())
+
+
+def _check_columns(state: Mapping[Any, Any], columns: Collection[str]) -> None:
+    """Raise unless a state has one value for each of the columns, and no others."""
+    for name in state:
+        check_name("column", name, columns)
+    for name in columns:
+        if name not in state:
+            raise UnknownStateError(f"{shown(dict(state))} lacks a value for the column {name!r}")
 
 
 def load_policy(path: str | os.PathLike[str]) -> StatePolicy:
