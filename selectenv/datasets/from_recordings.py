@@ -312,7 +312,7 @@ def _columns(name: str, space: Any, observations: Any) -> dict[str, Sequence[Any
     return {key: entries for part in parts for key, entries in _columns(*part).items()}
 
 
-def _check_alike(episodes: Sequence[Episode], vectors: bool) -> None:
+def _check_alike(episodes: Sequence[RecordedEpisode], vectors: bool) -> None:
     """Raise `LogError` unless all episodes have states, and the same parts."""
     for number, episode in enumerate(episodes):
         if episode.rows == 0:

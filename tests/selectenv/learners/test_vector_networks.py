@@ -189,7 +189,7 @@ def test_observations_of_another_shape_are_refused(learner, wrong):
     data = vector_data()
     problem = selectenv.make_problem(dataset=data, learner=learner, updates=2)
     policy = problem.learn(np.ones(data.n_states, bool)).policy
-    with pytest.raises(ObservationError, match="observations? must"):
+    with pytest.raises(ObservationError, match=r"observations? must"):
         policy.probabilities(np.zeros(len(wrong), int), wrong)
     np.testing.assert_allclose(policy.probabilities(np.zeros(3, int), np.zeros((3, 5))).sum(axis=1), 1)
 
