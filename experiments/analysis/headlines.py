@@ -155,7 +155,8 @@ def _figure(row: Row) -> tuple[object, ...]:
 def proof_sentence(entries: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a sentence about how many of the best label sets known are proved optimal."""
     proved = sum(entry["certified"] for entry in entries.values())
-    return f"Of the best label sets known, {proved} of {len(entries)} are proved optimal by branch and bound."
+    how = "by branch and bound or enumeration"
+    return f"Of the best label sets known, {proved} of {len(entries)} are proved optimal, {how}."
 
 
 def verdict_sentence(rows: Iterable[Row]) -> str:

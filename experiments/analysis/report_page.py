@@ -2,9 +2,7 @@
 
 import datetime
 import importlib
-import io
 import platform
-import re
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from itertools import count
@@ -19,6 +17,9 @@ from experiments.analysis.coverage import coverage_sentence
 from experiments.analysis.figures import new_figure
 from experiments.analysis.gathering import StudyResults
 from experiments.analysis.headlines import verdict_sentence
+from experiments.analysis.inline_svg import inline_svg
+from experiments.analysis.published_figures import published_figures
+from experiments.analysis.report_summary import FEWEST, HARDLY, OVERALL, summary_lines
 from experiments.analysis.row_text import WRAPPED, ReportTable, report_table
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, WORLDS
@@ -74,7 +75,11 @@ def render(found: Sequence[StudyResults], findings: Sequence[str], commands: Seq
     )
     packages = [(name, metadata.version(name)) for name in ("gymnasium", "numpy", "numba", "scipy")]
     return environment.get_template("report.html.j2").render(
-        findings=findings,
+        summary=summary_lines(found),
+        least={words: f"{100 * share:.0f} %" for share, words in OVERALL},
+        hardly=HARDLY,
+        fewest=f"{100 * FEWEST:.0f} %",
+        findings=[_finding(text, [study.name for study, _, _ in found]) for text in findings],
         commands=commands,
         studies=[_study_section(one, numbers) for one in found],
         worlds=[_world_section(world, found, numbers) for world in WORLDS if world in played],
@@ -86,6 +91,12 @@ def render(found: Sequence[StudyResults], findings: Sequence[str], commands: Seq
     )
 
 
+def _finding(text: str, studies: Sequence[str]) -> tuple[str, str]:
+    """Return the study of a finding, "" for findings about all studies, and the rest of the sentence."""
+    study, colon, rest = text.partition(": ")
+    return (study, rest) if colon and study in studies else ("", text)
+
+
 def _study_section(one: StudyResults, numbers: Iterator[int]) -> StudySection:
     study, results, rows = one
     return StudySection(
@@ -94,7 +105,10 @@ def _study_section(one: StudyResults, numbers: Iterator[int]) -> StudySection:
         verdict_sentence(rows),
         coverage_sentence(one),
         sum(result.seconds for result in results),
-        [Figure(title, inline_svg(title, figure, numbers)) for title, figure in study.figures(results).items()],
+        [
+            Figure(title, inline_svg(title, figure, numbers))
+            for title, figure in (published_figures(rows) | study.figures(results)).items()
+        ],
         report_table(rows),
     )
 
@@ -128,21 +142,3 @@ def _selections(world: str, orders: dict[str, list[int]]) -> Any:
             draw(axes, task, labelled_at, f"{strategy}, {labels} labels")
     figure.supxlabel(key(task), fontsize=9)
     return figure
-
-
-def inline_svg(title: str, figure: Any, numbers: Iterator[int]) -> Markup:
-    """Return a Matplotlib figure as SVG whose ids are unique on the page."""
-    import matplotlib
-
-    buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none"}):  # text stays text: smaller, and screen readers can read it
-        figure.savefig(buffer, format="svg")
-    svg = buffer.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    svg = re.sub(r"\s+", " ", re.sub(r"(\d\.\d)\d+", r"\1", svg)).replace("> <", "><")  # a tenth of a point is enough
-    prefix = f"f{next(numbers)}-"
-    svg = re.sub(r'\bid="', f'id="{prefix}', svg)
-    svg = re.sub(r"url\(#", f"url(#{prefix}", svg)
-    svg = re.sub(r'href="#', f'href="#{prefix}', svg)
-    label = Markup('<svg role="img" aria-label="{}" ').format(title)
-    return Markup(svg.replace("<svg ", str(label), 1))

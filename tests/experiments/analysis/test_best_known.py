@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from agents.errors import SearchLimitError
 from experiments.analysis import best_known as module
 from experiments.analysis.best_known import best_known, best_named, best_return, find_best, update
 
@@ -63,13 +64,18 @@ def test_a_search_that_proves_its_set():
 
 
 class Runs(dict):
-    """Searches with chosen results, by name: performance, and for "exact" the upper bound. Records what was run."""
+    """Searches with chosen results, by name: performance, and for "exact" the upper bound. Records what was run.
+
+    Without a result of "brute-force", there are too many sets to enumerate.
+    """
 
     def __init__(self, **results):
         super().__init__(results)
         self.run = []
 
     def __call__(self, name, world, learner, labels):
+        if name == "brute-force" and "brute_force" not in self:
+            raise SearchLimitError("too many sets")
         self.run.append((name, world, learner, labels))
         performance, *bound = self[name.replace("-", "_")]
         notes = {"upper_bound": bound[0]} if bound else {}
@@ -97,6 +103,28 @@ def test_searches_follow_each_other_until_one_is_proved(monkeypatch, results, ex
     assert found["certified"] == (found["distance_to_bound"] == 0.0)
     assert found["ids"] == [4, 2, 0]
     assert runs.run == [(name, "Tree", "adapted", 3) for name in ("exact", "swap-search", "beam")][:run]
+
+
+@pytest.mark.parametrize(
+    ("returns", "found_by"), [((5.0, 6.0), "brute-force"), ((6.0, 6.0), "exact"), ((6.0, 6.0 - 1e-10), "exact")]
+)
+def test_an_enumeration_proves_the_best_set(monkeypatch, returns, found_by):
+    exact, brute_force = returns
+    runs = Runs(exact=(exact, 9.0), brute_force=(brute_force,))
+    monkeypatch.setattr(module, "run_search", runs)
+    found = find_best("Tree", "adapted", 3)
+    assert (found["return"], found["found_by"], found["certified"]) == (max(returns), found_by, True)
+    assert found["distance_to_bound"] == 0.0
+    assert [name for name, *_ in runs.run] == ["exact", "brute-force"]
+
+
+def test_sets_are_enumerated_up_to_a_limit(monkeypatch):
+    few = {"exact": {"max_evaluations": 1, "seconds": 1e9}, "brute-force": {"max_evaluations": 55}}
+    monkeypatch.setattr(module, "SEARCHES", few)
+    found = find_best("FrozenLake", "adapted", 2)  # 55 sets
+    assert found["certified"]
+    assert found["return"] == pytest.approx(best_return("FrozenLake", "adapted", 2))
+    assert not find_best("FrozenLake", "adapted", 3)["certified"]
 
 
 def test_the_options_of_a_search_are_used(monkeypatch):

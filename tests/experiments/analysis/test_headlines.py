@@ -172,7 +172,9 @@ def test_the_sentence_of_winners_says_what_the_rows_say():
 
 def test_the_sentence_of_proofs():
     entries = {"a": {"certified": True}, "b": {"certified": False}, "c": {"certified": True}}
-    assert proof_sentence(entries) == ("Of the best label sets known, 2 of 3 are proved optimal by branch and bound.")
+    assert proof_sentence(entries) == (
+        "Of the best label sets known, 2 of 3 are proved optimal, by branch and bound or enumeration."
+    )
 
 
 def test_the_sentence_of_a_study():

@@ -19,6 +19,7 @@ from tests.experiments.analysis.synthetic_rows import row, told
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTH = 1280
+LARGEST = 5_000_000
 
 
 def figure(results):
@@ -40,8 +41,10 @@ def test_the_page():
         study_results("heuristics-uds", rows, [labelled], figures=figure),
         study_results("other", [row(mean=1.0)]),
     ]
-    page = render(found, ["one & only <finding>"], ["selectenv report"])
+    page = render(found, ["one & only <finding>", "other: <so>", "else: so"], ["selectenv report"])
     assert "<li>one &amp; only &lt;finding&gt;</li>" in page
+    assert '<li><a href="#other">other</a>: &lt;so&gt;</li>' in page
+    assert "<li>else: so</li>" in page
     assert "<p>Why &lt;not&gt;?</p>" in page
     assert "<figcaption>A &lt;figure&gt; &amp; more</figcaption>" in page
     assert page.count('aria-label="A &lt;figure&gt; &amp; more"') == 1
@@ -50,16 +53,29 @@ def test_the_page():
     assert '<td class="words verdict">differs: a &lt; b &amp; c</td>' in page
     assert "differs: 1; by the rule alone 0 of 1 agree (swapped: 1 of 4). 2 cells, 1 seed, 180 s of computing." in page
     assert "No published numbers to compare with. 2 cells, 1 seed, 180 s" in page
-    assert "The stored results of 2 studies;" in page
+    assert "the stored results of 2 studies;" in page
     assert "4 cells, 6.0 minutes of computing" in page
-    assert page.count("<svg ") == 3  # two of the study, and what guided labels in Graph
+    assert page.count("<svg ") == 4  # published and ours, two of the study, and what guided labels in Graph
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert {"findings", "heuristics-uds", "other", "how", "world-Graph"} <= set(ids)
+    assert {"summary", "findings", "heuristics-uds", "other", "how", "world-Graph"} <= set(ids)
     assert not any(f"world-{world}" in ids for world in WORLDS if world != "Graph")  # nothing was played there
     assert "<li><code>selectenv report</code></li>" in page
     assert not re.search(r'(src|href)="https?://', re.sub(r'xmlns[^"]*"[^"]*"', "", page))
     assert page.startswith("<!doctype html>")
+
+
+def test_the_summary_of_the_page():
+    """One line per study with published numbers: the result, counts with the control, and why numbers differ."""
+    rows = [row(mean=1.5, verdict=told("differs", "a < b")), row(mean=1.5, verdict=told("agrees"), labels=6)]
+    page = render([study_results("judged", rows), study_results("other", [row(mean=1.0)])], [])
+    summary = re.search(r'<section id="summary">.*?</section>', page, flags=re.DOTALL).group(0)
+    (line,) = re.findall(r"<tr class=.*?</tr>", summary, flags=re.DOTALL)
+    assert '<tr class="differs"><td class="words"><a href="#judged">judged</a>: Why &lt;not&gt;?</td>' in line
+    cells = ["agrees in part", "2 of 2", "1 of 2", "2 of 8", "uniform: 1 of 2", "a &lt; b (1)"]
+    assert [re.sub(r"<[^>]*>", "", f"<{cell}").strip() for cell in line.split("<td")[2:]] == cells
+    assert "<em>agrees</em> if at least 90 % of the numbers that can be told agree" in summary
+    assert '<section id="summary">' not in render([study_results("other", [row(mean=1.0)])], [])
 
 
 def test_rows_of_the_committed_results_are_read_without_loss():
@@ -83,6 +99,9 @@ CHECK = """<script>
     sorted: up.every((v, i) => !i || up[i - 1] <= v) && down.every((v, i) => !i || down[i - 1] >= v),
     aria: head.getAttribute("aria-sort"), tables: document.querySelectorAll("table.sortable").length, rows: up.length,
     wide: wide.map(box => box.closest("section").id), hidden: hidden.length, clipped: clipped.length,
+    broken: [...document.querySelectorAll("a[href^='#']")].filter(a => !document.querySelector(a.hash)).length,
+    summary: document.querySelector("table.summary").tBodies[0].rows.length,
+    cut: [...document.querySelectorAll("figure")].filter(one => one.scrollWidth > one.clientWidth).length,
     page: document.documentElement.scrollWidth, viewport: innerWidth, verdicts: verdicts.length,
     figures: [...document.querySelectorAll("figure svg")].filter(svg => svg.clientHeight > 20).length});
 </script>"""
@@ -90,11 +109,15 @@ CHECK = """<script>
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_the_page_on_a_laptop(tmp_path):
-    """No column is clipped, verdicts are in view without scrolling, a click sorts, and the console stays silent."""
+    """No column is clipped, verdicts are in view without scrolling, a click sorts, and the console stays silent.
+
+    The page has all committed results and is small enough to be sent by mail.
+    """
     committed = committed_rows()
     drawn = {"heuristics-uds": {"figures": figure}}
-    found = [study_results(name, rows[:400], **drawn.get(name, {})) for name, rows in committed.items()]
+    found = [study_results(name, rows, **drawn.get(name, {})) for name, rows in committed.items()]
     text = render(found, ["A finding"])
+    assert len(text.encode()) < LARGEST
     catch = "<script>window.onerror = (message) => { document.body.dataset.error = message; };</script>"
     page = tmp_path / "report.html"
     page.write_text(text.replace("<head>", f"<head>{catch}").replace("</body>", f"{CHECK}</body>"))
@@ -112,6 +135,7 @@ def test_the_page_on_a_laptop(tmp_path):
     assert result["page"] <= result["viewport"]
     assert (result["wide"], result["hidden"], result["clipped"]) == ([], 0, 0)
     assert (result["sorted"], result["aria"]) == (True, "descending")
-    assert (result["tables"], result["figures"]) == (len(committed), 2)
+    assert (result["tables"], result["figures"]) == (len(committed), text.count("<svg "))
+    assert (result["broken"], result["cut"], result["summary"]) == (0, 0, 14)
     assert result["rows"] == 210
     assert result["verdicts"] > 1000
