@@ -31,12 +31,13 @@ class Pair(NamedTuple):
 
 
 def published_figures(rows: Iterable[Row]) -> dict[str, Any]:
-    """Return one figure per metric of the rows with a verdict, by title."""
+    """Return one figure per metric of the rows with a verdict, by title; what was not run at all is left out."""
     by_metric: dict[str, list[Row]] = {}
     for row in with_verdict(rows):
         if row.published is not None:
             by_metric.setdefault(row.metric, []).append(row)
-    return {f"Published and ours at the same scale: {metric}": _draw(pairs(of)) for metric, of in by_metric.items()}
+    drawn = {metric: [pair for pair in pairs(of) if pair.ours] for metric, of in by_metric.items()}
+    return {f"Published and ours at the same scale: {metric}": _draw(some) for metric, some in drawn.items() if some}
 
 
 def pairs(rows: Iterable[Row]) -> list[Pair]:

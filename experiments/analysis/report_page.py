@@ -16,11 +16,12 @@ import selectenv
 from experiments.analysis.coverage import coverage_sentence
 from experiments.analysis.figures import new_figure
 from experiments.analysis.gathering import StudyResults
-from experiments.analysis.headlines import verdict_sentence
+from experiments.analysis.headlines import verdict_sentence, with_verdict
 from experiments.analysis.inline_svg import inline_svg
 from experiments.analysis.published_figures import published_figures
 from experiments.analysis.report_summary import FEWEST, HARDLY, OVERALL, summary_lines
-from experiments.analysis.row_text import WRAPPED, ReportTable, report_table
+from experiments.analysis.row_text import REPORT_COLUMNS, WRAPPED, ReportTable, report_table
+from experiments.cli.listings import STRATEGIES
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, WORLDS
 from selectenv.rendering.selection import draw, key
@@ -65,6 +66,7 @@ def render(found: Sequence[StudyResults], findings: Sequence[str], commands: Seq
         commands: what makes this report again.
     """
     played = {result.cell.world for _, results, _ in found for result in results}
+    compared = {row.strategy for _, _, rows in found for row in with_verdict(rows)}
     numbers = count(1)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("experiments.analysis"),
@@ -79,11 +81,13 @@ def render(found: Sequence[StudyResults], findings: Sequence[str], commands: Seq
         least={words: f"{100 * share:.0f} %" for share, words in OVERALL},
         hardly=HARDLY,
         fewest=f"{100 * FEWEST:.0f} %",
+        strategies={name: does for name, does in STRATEGIES.items() if name in compared},
         findings=[_finding(text, [study.name for study, _, _ in found]) for text in findings],
         commands=commands,
         studies=[_study_section(one, numbers) for one in found],
         worlds=[_world_section(world, found, numbers) for world in WORLDS if world in played],
         wrapped=WRAPPED,
+        columns=len(REPORT_COLUMNS),
         versions=[("selectenv", selectenv.__version__), ("Python", platform.python_version()), *packages],
         today=datetime.datetime.now(tz=datetime.UTC).date(),
         cells=sum(len(results) for _, results, _ in found),

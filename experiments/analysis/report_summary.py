@@ -44,7 +44,7 @@ class SummaryLine(NamedTuple):
     @property
     def css_class(self) -> str:
         """The class of the verdict: the colours are those of the verdicts of rows."""
-        if self.overall in (HARDLY, CANNOT_BE_TOLD):
+        if self.overall in (HARDLY, CANNOT_BE_TOLD, NOT_RUN):
             return CANNOT_BE_TOLD.replace(" ", "-")
         return AGREES if self.overall in ("agrees", "mostly agrees") else DIFFERS
 
@@ -52,7 +52,9 @@ class SummaryLine(NamedTuple):
 def summary_lines(found: Iterable[StudyResults]) -> list[SummaryLine]:
     """Return one line per study with published numbers."""
     return [
-        summary_line(one.study.name, one.study.question.strip(), one.rows) for one in found if with_verdict(one.rows)
+        summary_line(one.study.name, one.study.question.strip().split("\n\n")[0], one.rows)
+        for one in found
+        if with_verdict(one.rows)
     ]
 
 
@@ -77,8 +79,10 @@ def summary_line(study: str, question: str, rows: Iterable[Row]) -> SummaryLine:
 
 def overall(agree: int, told: int, compared: int) -> str:
     """Return in words how much of what can be told agrees."""
-    if not told or told < FEWEST * compared:
-        return HARDLY if told else CANNOT_BE_TOLD
+    if not told:
+        return CANNOT_BE_TOLD if compared else NOT_RUN
+    if told < FEWEST * compared:
+        return HARDLY
     return next(words for least, words in OVERALL if agree >= least * told)
 
 

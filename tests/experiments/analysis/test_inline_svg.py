@@ -1,7 +1,7 @@
 """Figures as SVG text: small, with ids and classes of their own, and with everything that was drawn."""
 
 import re
-from itertools import count
+from itertools import count, pairwise
 from xml.etree import ElementTree
 
 from experiments.analysis.figures import new_figure
@@ -43,6 +43,26 @@ def test_nothing_that_is_drawn_gets_lost():
     )
     assert after.count("use") == before.count("use") - _glyphs(whole.getvalue())
     assert len(inline_svg("t", drawn(), count(1))) < 0.5 * len(whole.getvalue())
+
+
+def test_shapes_that_differ_only_in_their_place_are_defined_once():
+    from matplotlib.patches import Circle
+
+    figure = new_figure(3, 3)
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, 10), ylim=(0, 10))
+    axes.axis("off")
+    for x in range(10):
+        axes.add_patch(Circle((x, 5), 0.25, color="red"))
+    axes.add_patch(Circle((5, 5), 2.0))
+    svg = str(inline_svg("t", figure, count(1)))
+    used = re.findall(r'<use xlink:href="#([\w-]+)" x="([\d.]+)" y="([\d.]+)"', svg)
+    assert len({name for name, _, _ in used}) == 1
+    places = [(float(x), float(y)) for _, x, y in used]
+    assert [round(right[0] - left[0], 1) for left, right in pairwise(places)] == [21.6] * 9  # 216 points, ten units
+    assert len({y for _, y in places}) == 1
+    assert len(re.findall(r"<path[^>]*C", svg)) == 2  # the small circle, once, and the large one
 
 
 def _glyphs(svg):

@@ -62,5 +62,12 @@ def test_numbers_that_were_not_run_are_drawn_on_the_published_side_only():
     assert [list(axes.lines[0].get_xdata()) for axes in figure.axes] == [[15.0, 30.0], [30.0]]
 
 
+def test_panels_without_any_result_are_left_out():
+    missing = row(world="Breakout", labels="15 %", published=3.0, verdict=GameVerdict(NOT_RUN))
+    assert published_figures([missing]) == {}
+    (figure,) = published_figures([missing, published(5.0, 4.0, world="Asterix", labels="30 %")]).values()
+    assert [axes.get_title() for axes in figure.axes] == ["Asterix: published", "Asterix: ours"]
+
+
 def test_rows_without_a_verdict_are_not_drawn():
     assert published_figures([row(mean=1.0), row(mean=1.0, published=2.0)]) == {}

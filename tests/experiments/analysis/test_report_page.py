@@ -50,7 +50,7 @@ def test_the_page():
     assert page.count('aria-label="A &lt;figure&gt; &amp; more"') == 1
     assert '<tr class="differs"><td>Graph</td><td>3</td><td>uniform</td>' in page
     assert "<td>1.500 ± 0.000</td><td>2.000 ± 0.250</td>" in page
-    assert '<td class="words verdict">differs: a &lt; b &amp; c</td>' in page
+    assert '<td class="verdict">differs: a &lt; b &amp; c</td>' in page
     assert "differs: 1; by the rule alone 0 of 1 agree (swapped: 1 of 4). 2 cells, 1 seed, 180 s of computing." in page
     assert "No published numbers to compare with. 2 cells, 1 seed, 180 s" in page
     assert "the stored results of 2 studies;" in page
@@ -75,6 +75,8 @@ def test_the_summary_of_the_page():
     cells = ["agrees in part", "2 of 2", "1 of 2", "2 of 8", "uniform: 1 of 2", "a &lt; b (1)"]
     assert [re.sub(r"<[^>]*>", "", f"<{cell}").strip() for cell in line.split("<td")[2:]] == cells
     assert "<em>agrees</em> if at least 90 % of the numbers that can be told agree" in summary
+    assert "<dt>uniform</dt><dd>Draws every state with the same probability.</dd>" in summary
+    assert "<dt>guided</dt>" not in summary
     assert '<section id="summary">' not in render([study_results("other", [row(mean=1.0)])], [])
 
 

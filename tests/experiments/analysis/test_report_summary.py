@@ -3,6 +3,7 @@
 import pytest
 
 from experiments.analysis.game_verdicts import NOT_RUN, SAME_SHARE, GameVerdict
+from experiments.analysis.gathering import StudyResults
 from experiments.analysis.report_summary import HARDLY, overall, reasons_of, summary_line, summary_lines
 from experiments.analysis.verdicts import Control, Verdict
 from tests.experiments.analysis.committed_rows import committed_rows
@@ -51,6 +52,7 @@ def test_games_count_the_same_share_and_what_was_not_run():
         (0, 10, 100, "mostly differs"),
         (9, 9, 100, HARDLY),
         (0, 0, 100, "cannot be told"),
+        (0, 0, 0, NOT_RUN),
     ],
 )
 def test_words(agree, told_, compared, words):
@@ -65,8 +67,6 @@ def test_reasons_are_counted_without_the_shares_of_their_rows():
 
 
 def test_only_studies_with_published_numbers_have_a_line():
-    from experiments.analysis.gathering import StudyResults
-
     found = [
         StudyResults(STUDIES[0], [], [row(mean=1.0, verdict=told("agrees"))]),
         StudyResults(STUDIES[1], [], [row(mean=1.0)]),
