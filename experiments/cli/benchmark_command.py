@@ -30,7 +30,7 @@ def add_to(add: AddCommand) -> None:
     command.add_argument("strategies", nargs="*", metavar="STRATEGY", help=f"names of strategies; {OWN_STRATEGY}")
     command.add_argument("--all", action="store_true", help="all strategies of the leaderboard")
     command.add_argument("--games", action="store_true", help="also play MinAtar Breakout, with tables")
-    command.add_argument("--control", action="store_true", help="also play the control world CartPole, with tables")
+    command.add_argument("--control", action="store_true", help="also play three control worlds, with tables")
     command.add_argument("--quick", action="store_true", help="only two datasets or worlds of each place")
     command.add_argument("--jobs", type=int, default=1, help="number of local processes (default: 1)")
     command.add_argument("--cluster", metavar="ADDRESS", help="address of a Dask scheduler to run on instead")

@@ -87,7 +87,10 @@ PLACES: dict[str, Place] = {
         *(Place(world, TABULAR, DATASETS) for world in BUDGETS),
         *_random_places(),
         Place("Breakout", GAMES, options={"dataset_size": 100_000}, refit_share=0.02, **NETWORK_WORLDS),
-        Place("CartPole", CONTROL, options={"dataset_size": 20_000, "groups": 100}, **NETWORK_WORLDS),
+        *(
+            Place(world, CONTROL, options={"dataset_size": 20_000, "groups": 100}, **NETWORK_WORLDS)
+            for world in ("CartPole", "Acrobot", "MountainCar")
+        ),
     )
 }
 

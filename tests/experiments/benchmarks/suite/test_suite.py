@@ -5,7 +5,7 @@ import pytest
 
 from experiments.benchmarks.suite import suite_references
 from experiments.benchmarks.suite.suite_references import bounds, check_data, references, references_of, suite_hash
-from experiments.benchmarks.suite.suite_tasks import ALWAYS, PARTS, PLACES, RANDOM, RULES, places_of, task_of
+from experiments.benchmarks.suite.suite_tasks import PARTS, PLACES, RANDOM, RULES, places_of, task_of
 from experiments.engine.problems import problem
 from experiments.errors import BenchmarkError
 from selectenv.errors import UnknownNameError
@@ -18,11 +18,12 @@ def test_size_of_the_suite():
     assert sum(place.units for place in random) == 100
     assert len(random) == 3
     assert {place.budgets for place in random} == {("10 %", "30 %", "50 %")}
+    assert [place.name for place in places_of(("control",))] == ["CartPole", "Acrobot", "MountainCar"]
     with pytest.raises(UnknownNameError, match="part of the suite"):
         places_of(("tabula",))
 
 
-@pytest.mark.parametrize("place", places_of(ALWAYS), ids=lambda place: place.name)
+@pytest.mark.parametrize("place", places_of(PARTS), ids=lambda place: place.name)
 def test_random_sets_never_beat_the_best_known_one(place):
     for rule in RULES:
         for budget in place.budgets:
@@ -33,7 +34,13 @@ def test_random_sets_never_beat_the_best_known_one(place):
 
 @pytest.mark.parametrize(
     ("name", "unit", "rule"),
-    [("Graph", 3, "uds"), ("FrozenLake", 19, "adapted"), ("random, 8 to 20 states", 5, "adapted")],
+    [
+        ("Graph", 3, "uds"),
+        ("FrozenLake", 19, "adapted"),
+        ("random, 8 to 20 states", 5, "adapted"),
+        ("MountainCar", 0, "adapted"),
+        ("Acrobot", 1, "uds"),
+    ],
 )
 def test_references_can_be_computed_again(name, unit, rule):
     place, kept = PLACES[name], references()[name][rule]
