@@ -52,6 +52,8 @@ SHARES = (0.1, 0.3)
 TRANSITIONS = 20_000
 REFITS = 10
 """Refits within an episode of a strategy whose labels depend on earlier ones."""
+REWARD_FREE = ("labelled", "visitation", "termination", "budget")
+"""What the other strategies look at: nothing is learned for them before the end."""
 LEAST = 0.5
 """Learners that reach less of the way from random actions to the expert with full labels do not count in a world."""
 FIT_SECONDS = 5.5
@@ -102,8 +104,9 @@ def run_cell(cell: Cell) -> list[Record]:
     if share is None:
         return [record(cell.world, task, task.dataset.labelable.copy(), None)]
     labels = number_of_labels(share, task.n_states)
-    refits = REFITS if _adapts(cell.strategy) else 1
-    env = RewardSelectionEnv(task, labels, labels_per_refit=-(-labels // refits))
+    adapts = _adapts(cell.strategy)
+    refit = -(-labels // REFITS) if adapts else labels
+    env = RewardSelectionEnv(task, labels, labels_per_refit=refit, **({} if adapts else {"features": REWARD_FREE}))
     episode = agents.play(env, agents.make(cell.strategy), cell.seed)
     return [record(cell.world, task, task.mask(episode.labels), share)]
 
