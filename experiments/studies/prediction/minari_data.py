@@ -33,14 +33,12 @@ def recorded(world: str, size: int, seed: int) -> selectenv.OfflineDataset:
     minari = require("minari")
     name = f"selectenv/{world.lower()}-{size}-seed{seed}-v0"
     with _folder(cache_folder() / "minari"):
-        try:
-            stored = minari.load_dataset(name)
-        except FileNotFoundError:
-            stored = _record(minari, world, size, seed, name)
-        return selectenv.from_minari(stored)
+        if name not in minari.list_local_datasets():
+            _record(minari, world, size, seed, name)
+        return selectenv.from_minari(minari.load_dataset(name))
 
 
-def _record(minari: Any, world: str, size: int, seed: int, name: str) -> Any:
+def _record(minari: Any, world: str, size: int, seed: int, name: str) -> None:
     """Play the mixture and store it."""
     row = selectenv.CONTROL[world]
     place = row.make()
@@ -59,10 +57,12 @@ def _record(minari: Any, world: str, size: int, seed: int, name: str) -> Any:
             observation, _, terminated, truncated, _ = env.step(place.first_action + action)
             over, steps = terminated or truncated, steps + 1
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Minari recommends to name an author and code
-        stored = env.create_dataset(name)
-    env.close()
-    return stored
+        warnings.simplefilter(
+            "ignore"
+        )  # Minari recommends to name an author and code, and leaves a temporary directory
+        env.create_dataset(name)
+        env.close()
+        del env
 
 
 @contextmanager

@@ -69,7 +69,8 @@ def test_noise_widens_the_interval_and_one_strategy_can_matter():
 
 
 def test_strategies_that_one_side_lacks_are_left_out():
-    some = NetworkGroup("g", ("c", "a", "z"), (np.array([[1.0, 1.0], [3.0, 3.0], [2.0, 2.0]]),))
+    returns = np.array([[1.0, 1.0], [3.0, 3.0], [2.0, 2.0], [0.0, 0.0]])
+    some = NetworkGroup("g", ("c", "a", "z", "e"), (returns,))
     assert agreement(tables(ORDER), some, np.ones(1, bool), resamples=10).tau == 1
 
 
