@@ -1,4 +1,7 @@
-"""Do rankings on the benchmark of tables predict rankings where networks learn? docs/prediction.md is its plan."""
+"""Do rankings on the benchmark of tables predict rankings where networks learn?
+
+docs/prediction.md is the plan of this study.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
