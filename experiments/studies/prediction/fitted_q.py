@@ -64,7 +64,8 @@ class GreedyPolicy:
     def probabilities(self, states: IntArray, observations: Any = None) -> FloatArray:
         """Return the action probabilities [batch, actions]."""
         q = self.values(np.asarray(observations, np.float32))
-        return np.eye(q.shape[1])[q.argmax(axis=1)]
+        greedy: FloatArray = np.eye(q.shape[1])[q.argmax(axis=1)]
+        return greedy
 
 
 class FittedQ:
@@ -125,7 +126,7 @@ class FittedQ:
             for rows in torch.from_numpy(rng.integers(size, size=(self.updates, self.batch))):
                 loss = self.loss(network(data.inputs[data.state[rows]]), data.action[rows], targets[rows])
                 optimiser.zero_grad(set_to_none=True)
-                loss.backward()
+                loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
         policy = GreedyPolicy(network, vectors.mean, vectors.scale)
         q = policy.values(vectors.values)
@@ -137,7 +138,8 @@ class FittedQ:
 
         with torch.no_grad():
             best = network(data.inputs).max(dim=1).values
-            return data.reward + self.gamma * data.goes_on * best[data.next_state]
+            found: torch.Tensor = data.reward + self.gamma * data.goes_on * best[data.next_state]
+            return found
 
     def loss(self, q: "torch.Tensor", action: "torch.Tensor", target: "torch.Tensor") -> "torch.Tensor":
         """Return half the mean squared error of the values of the actions taken.

@@ -48,7 +48,7 @@ class Tables:
             chosen: the cells that count.
             draws: place -> [units] the units that are drawn; each unit once by default.
         """
-        kept = [self._drawn(i, draws) for i in np.flatnonzero(chosen)]
+        kept = [self._drawn(i, draws) for i in np.flatnonzero(chosen).tolist()]
         gaps = np.concatenate(kept, axis=1)
         return np.array([interquartile_mean(row) for row in gaps])
 
