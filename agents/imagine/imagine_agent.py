@@ -77,6 +77,7 @@ class Imagine(RankingAgent):
     """Seed of the imagination."""
 
     name = "imagine"
+    version = 2
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
 
     @property

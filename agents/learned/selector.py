@@ -20,12 +20,16 @@ from selectenv.io.weights import load_weights
 from selectenv.typing import Float32Array
 
 FOLDER = Path(__file__).parent / "weights"
-"""Selectors that ship with the package: five training seeds, and three of an ablation without termination features."""
-SHIPPED = "seed-2"
-"""The default: the best of the five in random worlds held out from training."""
+"""Selectors that ship with the package: the default, and five training seeds of the first round with three of an
+ablation without termination features."""
+SHIPPED = "behaviour"
+"""The default, which sees features of the data's behaviour."""
+FIRST = "seed-2"
+"""The default of the first round: the best of its five in random worlds held out from training."""
 LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
 
 
+@register("learned-v1", weights=FIRST)
 @register("learned")
 @dataclass
 class LearnedSelector(SelectorAgent):
@@ -36,9 +40,10 @@ class LearnedSelector(SelectorAgent):
     """
 
     weights: str = SHIPPED
-    """Name of a selector that ships with the package, such as "seed-1", or a file from `selectenv train-selector`."""
+    """Name of a selector that ships with the package, such as "behaviour" or "seed-1", or a file from `selectenv train-selector`."""
 
     name = "learned"
+    version = 2
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
 
     def __post_init__(self) -> None:
