@@ -40,7 +40,7 @@ class LearnedSelector(SelectorAgent):
     """
 
     weights: str = SHIPPED
-    """Name of a selector that ships with the package, such as "behaviour" or "seed-1", or a file from `selectenv train-selector`."""
+    """Name of a selector that ships with the package, such as "seed-1", or a file from `selectenv train-selector`."""
 
     name = "learned"
     version = 2
