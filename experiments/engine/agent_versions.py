@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import agents
+from agents.registry import SAVED
 from experiments.engine.cell import Cell
 from selectenv.references import is_reference
 
@@ -10,10 +11,11 @@ VERSION = "agent_version"
 """The setting that holds the version."""
 
 
-def version_of(strategy: str) -> int:
-    """Return the version of the agent that a strategy names; 1 for a strategy that is not an agent, or a file."""
-    known = strategy in list(agents.AGENTS) or is_reference(strategy)
-    return agents.AGENTS.find(strategy).kind.version if known else 1
+def version_of(strategy: str) -> int | None:
+    """Return the version of the agent that a strategy names, 1 for a saved one; None for one that is not an agent."""
+    if strategy in list(agents.AGENTS) or is_reference(strategy):
+        return agents.AGENTS.find(strategy).kind.version
+    return 1 if strategy.endswith(SAVED) else None
 
 
 def with_agent_version(cell: Cell, agent: str | None = None) -> Cell:
@@ -25,8 +27,8 @@ def with_agent_version(cell: Cell, agent: str | None = None) -> Cell:
         cell: what to run.
         agent: name of the agent; defaults to the strategy of the cell.
     """
-    if "weights" in cell.settings:
+    version = version_of(cell.strategy if agent is None else agent)
+    if version is None or "weights" in cell.settings:
         return cell
     settings = {name: value for name, value in cell.settings.items() if name != VERSION}
-    version = version_of(cell.strategy if agent is None else agent)
     return replace(cell, settings={**settings, VERSION: version} if version > 1 else settings)
