@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from selectenv.datasets import OfflineDataset
+from selectenv.kernels.tabular.distances import steps_from
 from selectenv.kernels.tabular.followed_policy import in_pairs, label_effects, policy_values
 from selectenv.kernels.tabular.single import learn_one, occupancy
 from selectenv.typing import BoolArray, FloatArray
@@ -23,6 +25,7 @@ STATIC = (
     "sought termination",
     "termination share",
     "towards sought termination",
+    "depth",
 )
 """Names of the features that depend on the data alone."""
 DYNAMIC = (
@@ -33,6 +36,8 @@ DYNAMIC = (
     "estimated gain rank",
     "next value",
     "favoured next value",
+    "labelled next",
+    "labelled before",
 )
 """Names of the features that depend on the labels so far."""
 FAVOURED = 0.3
@@ -54,6 +59,8 @@ class Behaviour:
     """[n, actions] the favoured policy."""
     visits: FloatArray
     """[n] its discounted share of visits."""
+    moves: csr_array
+    """[n, n] probability that it leads from one state to another."""
     columns: dict[str, FloatArray]
     """Feature name -> values [n]."""
 
@@ -83,6 +90,8 @@ def _behaviour(dataset: OfflineDataset) -> Behaviour:
     evidence = dataset.visits / (dataset.visits + FEW_VISITS)
     decided = (highest[:, 0] - 1 / actions) / max(1 - 1 / actions, 1e-12) * evidence
     goals = np.maximum(sought, 0.0)[:, None] * ends
+    steps = steps_from(*dataset.successors, dataset.start > 0)
+    steps = np.where(steps < dataset.n_states, steps, 0)
     columns = {
         "decided": decided,
         "favoured rank": ranks(mine, seen),
@@ -93,8 +102,18 @@ def _behaviour(dataset: OfflineDataset) -> Behaviour:
         "towards sought termination": policy_values(
             model, in_pairs(model, seen, goals, 0.0), favoured, NEAR_DISCOUNT, SWEEPS
         ),
+        "depth": steps / max(int(steps.max()), 1),
     }
-    return Behaviour(favoured, mine, columns)
+    return Behaviour(favoured, mine, _moves(dataset, favoured), columns)
+
+
+def _moves(dataset: OfflineDataset, policy: FloatArray) -> csr_array:
+    """Return the transition matrix [n, n] of a policy in the empirical model."""
+    model, n = dataset.empirical_model(), dataset.n_states
+    state = np.repeat(np.arange(n), np.diff(model.first_choice))
+    choice = np.repeat(np.arange(len(state)), np.diff(model.first_outcome))
+    share = policy[state, model.action][choice] * model.probability
+    return csr_array((share, (state[choice], model.next_state)), shape=(n, n))
 
 
 def _endings(dataset: OfflineDataset) -> FloatArray:
@@ -163,6 +182,7 @@ class LabelEffects:
         )
         gain = np.where(known, 0.0, gain * visits) if adapted else np.zeros(n)
         count, largest = max(int(data.labelable.sum()), 1), max(float(np.abs(learned).max()), 1e-12)
+        visits_before = behaviour.moves.T @ (behaviour.visits * known)
         return {
             "agreement": agreement,
             "missing visits": logarithm(missing * count),
@@ -171,6 +191,8 @@ class LabelEffects:
             "estimated gain rank": ranks(gain, data.labelable & ~known),
             "next value": np.clip(reached / largest, -1, 1),
             "favoured next value": np.clip(favoured_reached / largest, -1, 1),
+            "labelled next": behaviour.moves @ known.astype(np.float64),
+            "labelled before": np.clip(visits_before / np.maximum(behaviour.visits, 1e-9), 0, 1),
         }
 
     def _catch_up(self, labelled: BoolArray) -> None:

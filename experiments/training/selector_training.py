@@ -41,7 +41,7 @@ except ImportError as error:
 
 SIDE_BY_SIDE = 32
 """Number of episodes in parallel."""
-BUFFER = 20_000
+BUFFER = 30_000
 """Size of the replay buffer, in decisions."""
 REFILL = 2_000
 """Decisions that refill the buffer of a resumed run before training continues."""
@@ -62,7 +62,7 @@ FLAT = 1e-6
 class SelectorSettings:
     """Settings of the training of a selector."""
 
-    decisions: int = 150_000
+    decisions: int = 120_000
     """Number of decisions in total."""
     hidden: int = 64
     """Width of the network."""
@@ -74,11 +74,11 @@ class SelectorSettings:
     """Weight of the teacher's plan in what labels are worth; the rest is the gain at once."""
     teacher_share: float = 0.25
     """Share of the decisions that the teacher makes."""
-    batch: int = 128
+    batch: int = 96
     """Decisions per mini-batch."""
-    updates: int = 2
+    updates: int = 8
     """Number of updates after one decision in every episode."""
-    averaging: float = 0.998
+    averaging: float = 0.999
     """Decay of the exponential moving average of the weights, which is the resulting selector."""
     largest: int = LARGEST
     """Maximum number of states of a training world."""
