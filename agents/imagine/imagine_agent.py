@@ -37,6 +37,7 @@ LIKELY, SURE = 0.1, 100.0
 """Before rewards differ, the state that pays most with this probability is labelled first; and how much that scores."""
 ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
+EXPLORES = True
 INFORMED = 0.25
 """Share of a portfolio's margin that remains once revealed rewards differ, because plans are more reliable then."""
 CANDIDATES, FEW_CANDIDATES = 64, 4
@@ -156,7 +157,11 @@ class Imagine(RankingAgent):
 
     def _advice(self, obs: Observation, info: Info) -> FloatArray | None:
         """Return the scores [n] of the adviser whose completion is worth most; None if the plan is worth more."""
-        if not self._left or not self._advisers or self._scores.max() >= SURE:
+        if not self._left or not self._advisers:
+            return None
+        if not self._particles.differs and EXPLORES:
+            return only_open(self._advisers[0].scores(obs, info), info)
+        if self._scores.max() >= SURE:
             return None
         planned = only_open(self._scores, info)
         left = min(self._left, int(np.count_nonzero(~np.isnan(planned))))  # a person may have skipped the others

@@ -38,6 +38,9 @@ DYNAMIC = (
     "favoured next value",
     "labelled next",
     "labelled before",
+    "planned visitation",
+    "planned loss",
+    "planned loss rank",
 )
 """Names of the features that depend on the labels so far."""
 FAVOURED = 0.3
@@ -133,7 +136,9 @@ def _shares(values: FloatArray) -> FloatArray:
 class LabelEffects:
     """The features of an episode that depend on its labels: what the learner makes of them, and what it would change.
 
-    The learner is fitted to the rewards revealed so far; an unknown reward is guessed to be the median of those.
+    The learner is fitted to the rewards revealed so far; an unknown reward is guessed to be the median of those. The
+    plan is the policy that would be learned from all labels if the guess were right, and the planned loss what it would
+    earn less if it followed the data in a state.
     """
 
     def __init__(self, view: SelectionView) -> None:
@@ -181,6 +186,11 @@ class LabelEffects:
             missing,
         )
         gain = np.where(known, 0.0, gain * visits) if adapted else np.zeros(n)
+        best, q, followed = learn_one(
+            model._replace(reward=reward), data.labelable, view.gamma, impute, False, frequencies
+        )
+        planned = occupancy(model, followed, data.start, view.gamma)
+        loss = planned * (best - (frequencies * q).sum(axis=1))
         count, largest = max(int(data.labelable.sum()), 1), max(float(np.abs(learned).max()), 1e-12)
         visits_before = behaviour.moves.T @ (behaviour.visits * known)
         return {
@@ -193,6 +203,9 @@ class LabelEffects:
             "favoured next value": np.clip(favoured_reached / largest, -1, 1),
             "labelled next": behaviour.moves @ known.astype(np.float64),
             "labelled before": np.clip(visits_before / np.maximum(behaviour.visits, 1e-9), 0, 1),
+            "planned visitation": logarithm(planned * count),
+            "planned loss": np.clip(loss / max(float(np.abs(loss).max()), 1e-12), -1, 1),
+            "planned loss rank": ranks(loss, data.labelable & ~known),
         }
 
     def _catch_up(self, labelled: BoolArray) -> None:

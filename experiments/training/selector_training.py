@@ -62,7 +62,7 @@ FLAT = 1e-6
 class SelectorSettings:
     """Settings of the training of a selector."""
 
-    decisions: int = 120_000
+    decisions: int = 90_000
     """Number of decisions in total."""
     hidden: int = 64
     """Width of the network."""

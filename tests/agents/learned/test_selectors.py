@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
+from agents.learned import selector
 from agents.learned.scorer import StateScorer
 from agents.learned.selector import FOLDER
 from agents.learned.state_features import ALL_NAMES, LARGE, NAMES, TERMINATION_FEATURES, state_features, structure_of
@@ -291,3 +292,13 @@ def test_the_first_selector_still_plays_as_it_did():
     for learner, labels in V1_LABELS.items():
         env = selectenv.make_env("TwoRoomsTrap", budget=6, learner=learner)
         assert agents.play(env, agents.make("learned-v1")).ids.tolist() == labels
+
+
+def test_large_worlds_are_left_to_the_first_selector(monkeypatch):
+    env = selectenv.make_env("Tree", budget=4, **SIZE)
+    agent, first = agents.make("learned"), agents.make("learned-v1")
+    mine, usual = agents.play(env, agent).labels.tolist(), agents.play(env, first).labels.tolist()
+    monkeypatch.setattr(selector, "MOST_STATES", 30)
+    assert agents.play(env, agent).labels.tolist() == usual
+    monkeypatch.undo()
+    assert agents.play(env, agent).labels.tolist() == mine
