@@ -371,6 +371,16 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "30 test random worlds, adapted",
     ): check_zero_call,
     ("version", "random worlds", "FrozenLake", "CliffWalk", "Tree"): None,  # measured while developing, not stored
+    (
+        "selector",
+        "24 random worlds",
+        "Tree",
+        "FrozenLake",
+        "CliffWalk",
+        "FrozenLake 8x8",
+        "FrozenLake 10x10",
+        "Tree of depth 7",
+    ): None,  # likewise
     ("states chosen by", "labels", "return of the policy"): None,  # test_docs_story.py measures it
     ("key", "effect"): None,  # the tests of the page press the keys
     ("operation", "time"): None,  # measured by `make bench`, not stored

@@ -35,8 +35,10 @@ CHOICES = {
 }
 LIKELY, SURE = 0.1, 100.0
 """Before rewards differ, the state that pays most with this probability is labelled first; and how much that scores."""
-ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
+ADVISERS = ("learned-v1", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
+INFORMED = 0.25
+"""Share of a portfolio's margin that remains once revealed rewards differ, because plans are more reliable then."""
 CANDIDATES, FEW_CANDIDATES = 64, 4
 """States that plans consider, unless the budget is larger (half as many in large worlds), and in each step there."""
 PLANNED_PARTICLES, FEW_PARTICLES = 32, 16
@@ -68,15 +70,13 @@ class Imagine(RankingAgent):
     families: str = "all"
     """Families of reward functions: "all", "sparse" or "dense"."""
     portfolio: bool = False
-    """Whether other strategies propose completions too, which are followed unless the plan is clearly worth more; the
-    first of them makes all choices until revealed rewards differ."""
-    margin: float = 0.025
+    """Whether other strategies propose completions too, which are followed unless the plan is clearly worth more."""
+    margin: float = 0.1
     """How much more the plan must be worth than the best proposal, as a share of what all labels are worth."""
     seed: int = 0
     """Seed of the imagination."""
 
     name = "imagine"
-    version = 2
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
 
     @property
@@ -154,21 +154,17 @@ class Imagine(RankingAgent):
         return only_open(self._scores.copy() if advice is None else advice, info)
 
     def _advice(self, obs: Observation, info: Info) -> FloatArray | None:
-        """Return the scores [n] of the adviser to follow; None if the plan is worth more than any advice.
-
-        Until revealed rewards differ it is the first adviser, then the one whose completion is worth most.
-        """
-        if not self._left or not self._advisers:
+        """Return the scores [n] of the adviser whose completion is worth most; None if the plan is worth more."""
+        if not self._left or not self._advisers or self._scores.max() >= SURE:
             return None
-        if not self._particles.differs:  # nothing is known yet that a plan could rely on
-            return only_open(self._advisers[0].scores(obs, info), info)
         planned = only_open(self._scores, info)
         left = min(self._left, int(np.count_nonzero(~np.isnan(planned))))  # a person may have skipped the others
         plan = top_k(planned, left)
         advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
         utilities = self._planner.utilities([plan, *(top_k(scores, left) for scores in advice)])
         best = int(utilities[1:].argmax())
-        return None if utilities[0] > utilities[1 + best] + self.margin else advice[best]
+        margin = self.margin * (INFORMED if self._particles.differs else 1.0)
+        return None if utilities[0] > utilities[1 + best] + margin else advice[best]
 
     def _restart(self) -> None:
         """Forget all labels."""
@@ -207,9 +203,6 @@ class Imagine(RankingAgent):
         """Plan the remaining labels, starting from the plan before."""
         assert self._view is not None
         self._left = left = max(0, min(self._view.budget - spent, int(free.sum())))
-        if self._advisers and not self._particles.differs:  # the first adviser chooses
-            self._scores = np.zeros(len(free))
-            return
         rewards, weights = self._planned_particles(spent)
         labelled = self._world.data.labelable & ~free
         importance = self._behaviour.importance(rewards, weights)

@@ -266,22 +266,3 @@ def test_horizons_and_costs():
     assert horizon_of(lake) <= 200
     assert elimination_cost(tree.empirical_model()) == 0
     assert 0 < elimination_cost(lake.empirical_model()) < np.inf
-
-
-def test_a_portfolio_follows_learned_until_rewards_differ():
-    task = problem("FrozenLake", map_name="8x8", dataset_size=20_000)
-    env = RewardSelectionEnv(task, 6)
-    obs, info = env.reset(seed=0)
-    agent, learned = agents.make("auto", **SMALL), agents.make("learned")
-    for one in (agent, learned):
-        one.begin(env.view())
-    for state in (0, 1):  # they pay nothing
-        np.testing.assert_array_equal(agent.scores(obs, info), learned.scores(obs, info))
-        obs, _, _, _, news = env.step(state)
-        info = {**info, **news}
-    goal = int(np.flatnonzero(np.bincount(task.dataset.state, task.dataset.all_rewards) > 0)[0])
-    obs, _, _, _, news = env.step(goal)
-    info = {**info, **news}
-    assert len(agent._plan) == 0
-    agent.scores(obs, info)
-    assert len(agent._plan) == 3
