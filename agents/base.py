@@ -58,6 +58,8 @@ class Agent(ABC):
 
     name: ClassVar[str]
     taxonomy: ClassVar[Taxonomy]
+    version: ClassVar[int] = 1
+    """Bump this when the same options and seed come to choose other labels: stored results are then run again."""
     slow: ClassVar[bool] = False
     """Whether training takes minutes: such strategies are run only when asked for by name."""
     features: Sequence[str] = ()

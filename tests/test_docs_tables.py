@@ -28,7 +28,7 @@ from tests.docs_game_tables import check_control, check_experts, check_full_labe
 from tests.docs_results import ALL_TABLES, average, same, select
 from tests.markdown_pages import Table, text_of
 from tests.speed_tables import check_scaling, check_single, check_speed, check_training, check_vector
-from tests.zero_call_tables import check_zero_call
+from tests.zero_call_tables import check_learned_by_world, check_zero_call
 
 WITHOUT_CHECKS = ("docs/developing.md", "docs/leaderboard.md", "docs/prediction.md", "docs/public-api.md")
 """Pages whose tables list what a tool found, with reasons in prose, or are checked by tests of their own."""
@@ -391,6 +391,17 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "30 test random worlds, adapted",
     ): check_zero_call,
     ("version", "random worlds", "FrozenLake", "CliffWalk", "Tree"): None,  # measured while developing, not stored
+    (
+        "selector",
+        "24 random worlds",
+        "Tree",
+        "FrozenLake",
+        "CliffWalk",
+        "FrozenLake 8x8",
+        "FrozenLake 10x10",
+        "Tree of depth 7",
+    ): None,  # likewise
+    ("rule", "selector", *BUDGETS, "six worlds", "test random worlds"): check_learned_by_world,
     ("states chosen by", "labels", "return of the policy"): None,  # test_docs_story.py measures it
     ("key", "effect"): None,  # the tests of the page press the keys
     ("operation", "time"): None,  # measured by `make bench`, not stored

@@ -37,3 +37,13 @@ def check_zero_call(table: Table) -> None:
             assert cell == expected, (name, place)
     assert {len(gaps[place]["auto"].summed) for place in places[:4]} == {5}
     assert {len(gaps[place]["auto"].summed) for place in places[4:]} == {30}
+
+
+def check_learned_by_world(table: Table) -> None:
+    """The table of docs/selectors.md: one row per rule and selector, one column per world."""
+    gaps, _ = gaps_of(stored_results())
+    gaps |= _groups(gaps)
+    for rule, name, *shown in table.rows:
+        worlds = [*table.header[2:8], SIX, TEST]
+        found = [gaps[rule.lower(), USUAL, world][name.strip("`")].summed.mean() for world in worlds]
+        assert shown == [f"{gap:.2f}" for gap in found], (rule, name)

@@ -35,7 +35,7 @@ CHOICES = {
 }
 LIKELY, SURE = 0.1, 100.0
 """Before rewards differ, the state that pays most with this probability is labelled first; and how much that scores."""
-ADVISERS = ("learned", "terminal-guided", "terminal", "guided", "visitation")
+ADVISERS = ("learned-v1", "terminal-guided", "terminal", "guided", "visitation")
 """Strategies whose completions compete with the plan of a portfolio."""
 INFORMED = 0.25
 """Share of a portfolio's margin that remains once revealed rewards differ, because plans are more reliable then."""

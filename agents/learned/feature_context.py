@@ -8,6 +8,7 @@ import numpy as np
 
 from agents.base import Info, Observation, RankingAgent, only_open
 from agents.errors import NotTrainedError
+from agents.learned.behaviour_features import DYNAMIC, LabelEffects
 from agents.learned.state_features import NAMES, OBSERVED, Structure, state_features, structure_of
 from selectenv.checks import check_instance
 from selectenv.typing import Float32Array, FloatArray
@@ -26,12 +27,15 @@ class FeatureContext:
     """Names of features to leave out."""
     names: tuple[str, ...] = NAMES
     """Names of the features, in order."""
+    effects: LabelEffects | None = None
+    """What labels have changed, if features tell of it."""
 
     @classmethod
     def of(cls, view: SelectionView, without: tuple[str, ...] = (), names: tuple[str, ...] = NAMES) -> "FeatureContext":
         """Return the context of an episode."""
         check_instance("view", view, SelectionView)
-        return cls(structure_of(view.dataset), view.budget, view.rule == "adapted", without, names)
+        effects = None if set(DYNAMIC).isdisjoint(names) else LabelEffects(view)
+        return cls(structure_of(view.dataset), view.budget, view.rule == "adapted", without, names, effects)
 
     def features(self, obs: Observation, info: Info) -> Float32Array:
         """Return the features of every state [n, features]."""
@@ -43,6 +47,7 @@ class FeatureContext:
             adapted=self.adapted,
             without=self.without,
             names=self.names,
+            effects=self.effects,
         )
 
 

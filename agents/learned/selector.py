@@ -14,18 +14,25 @@ from agents.errors import SavedAgentError
 from agents.learned.feature_context import SelectorAgent
 from agents.learned.state_features import ALL_NAMES
 from agents.registry import register
-from selectenv.checks import check_path, did_you_mean
+from selectenv.checks import check_instance, check_path, did_you_mean
 from selectenv.errors import WeightsFileError
 from selectenv.io.weights import load_weights
 from selectenv.typing import Float32Array
+from selectenv.view import SelectionView
 
 FOLDER = Path(__file__).parent / "weights"
-"""Selectors that ship with the package: five training seeds, and three of an ablation without termination features."""
-SHIPPED = "seed-2"
-"""The default: the best of the five in random worlds held out from training."""
+"""Selectors that ship with the package: the default, and five training seeds of the first round with three of an
+ablation without termination features."""
+SHIPPED = "behaviour"
+"""The default, which sees features of the data's behaviour."""
+FIRST = "seed-2"
+"""The default of the first round: the best of its five in random worlds held out from training."""
+MOST_STATES = 2_000
+"""In larger worlds the default plays with the weights of the first round, whose features need no fit of their own."""
 LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
 
 
+@register("learned-v1", weights=FIRST)
 @register("learned")
 @dataclass
 class LearnedSelector(SelectorAgent):
@@ -39,12 +46,23 @@ class LearnedSelector(SelectorAgent):
     """Name of a selector that ships with the package, such as "seed-1", or a file from `selectenv train-selector`."""
 
     name = "learned"
+    version = 2
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
 
     def __post_init__(self) -> None:
         """Read the weights."""
-        self._parts, self.card = read_selector(selector_path(self.weights))
+        self._load(self.weights)
+
+    def _load(self, weights: str) -> None:
+        self._parts, self.card = read_selector(selector_path(weights))
         self._without, self._names = tuple(self.card["without"]), tuple(self.card["features"])
+
+    def begin(self, view: SelectionView) -> None:
+        """Compute the features of the data."""
+        check_instance("view", view, SelectionView)
+        if self.weights == SHIPPED:
+            self._load(FIRST if view.dataset.n_states > MOST_STATES else SHIPPED)
+        super().begin(view)
 
     def score_features(self, features: Float32Array) -> Float32Array:
         """Return the scores [n], computed without torch."""

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from agents.base import Info, Observation, feature, of_length, open_mask
+from agents.learned.behaviour_features import DYNAMIC, STATIC, LabelEffects, behaviour_of, logarithm, ranks
 from selectenv.datasets import OfflineDataset
 from selectenv.kernels.tabular.distances import steps_from
 from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
@@ -39,7 +40,7 @@ NAMES = (
     "reward seen",
 )
 """Names of the default features of a state, in order; the last five describe the whole episode."""
-ALL_NAMES = (*NAMES, "reward", "reward scale")
+ALL_NAMES = (*NAMES, *STATIC, *DYNAMIC, "reward", "reward scale")
 """Names of all features that a selector can use; it stores those it was trained with."""
 OBSERVED = ("labelled", "on_policy_visitation", "value", "predecessors", "termination", "budget")
 """The parts of an observation that the default features come from."""
@@ -47,6 +48,8 @@ LARGE = 64
 """Larger worlds are encoded as having this many states, the largest number in training: networks do not extrapolate."""
 TERMINATION_FEATURES = ("termination", "nearness to termination", "out-degree")
 """Features left out in an ablation: all that reveal where episodes terminate (a terminal state has no successor)."""
+SOUGHT_FEATURES = ("sought termination", "termination share", "towards sought termination")
+"""Features of the behaviour that reveal it too."""
 _STRUCTURES: WeakKeyDictionary[OfflineDataset, dict[str, FloatArray]] = WeakKeyDictionary()
 
 
@@ -78,7 +81,7 @@ def _structure_columns(dataset: OfflineDataset) -> dict[str, FloatArray]:
     visits = dataset.visitation.astype(np.float32).astype(np.float64)  # as in the observation
     return {
         "seen": seen.astype(np.float64),
-        "visitation rank": _ranks(visits, seen),
+        "visitation rank": ranks(visits, seen),
         "visitation": logarithm(visits * max(int(seen.sum()), 1)),
         "nearness to termination": _near(steps_from(backwards, preceded, dataset.termination > 0), n),
         "nearness to start": _near(steps_from(forwards, followed, dataset.start > 0), n),
@@ -97,6 +100,7 @@ def state_features(
     adapted: bool,
     without: tuple[str, ...] = (),
     names: tuple[str, ...] = NAMES,
+    effects: LabelEffects | None = None,
 ) -> Float32Array:
     """Return the features of every state [n, features]; those named in ``without`` are 0.
 
@@ -108,6 +112,7 @@ def state_features(
         adapted: whether the learner follows the adapted rule.
         without: names of features to leave out.
         names: names of the features to return, in order.
+        effects: what labels have changed; needed for those of `DYNAMIC`.
     """
     seen = structure.columns["seen"] > 0
 
@@ -122,7 +127,7 @@ def state_features(
         **structure.columns,
         "open": open_states,
         "labelled": labelled,
-        "on-policy rank": _ranks(policy, seen),
+        "on-policy rank": ranks(policy, seen),
         "on-policy visitation": logarithm(policy * count),
         "value": value,
         "predecessors": spread / max(float(spread.max()), 1e-12),
@@ -138,6 +143,10 @@ def state_features(
         columns["reward"] = column("reward")
     if "reward scale" in names:
         columns["reward scale"] = float(feature(obs, "reward_scale")[0])
+    if not set(STATIC).isdisjoint(names):
+        columns |= behaviour_of(structure.dataset).columns
+    if effects is not None:
+        columns |= effects.columns(labelled & seen, policy)
     out = np.zeros((len(seen), len(names)), np.float32)
     for i, name in enumerate(names):
         if name not in without:
@@ -157,18 +166,3 @@ def _near_the_best(dataset: OfflineDataset, value: FloatArray, labelled: BoolArr
 
 def _near(steps: IntArray, n: int) -> FloatArray:
     return np.where(steps < n, 1 / (1.0 + steps), 0.0)
-
-
-def _ranks(values: FloatArray, among: BoolArray) -> FloatArray:
-    """Return the share of the other values that are smaller, ties counting half; 0 where ``among`` is False."""
-    out = np.zeros(len(values))
-    mine = values[among]
-    order = np.sort(mine)
-    below, upto = np.searchsorted(order, mine, "left"), np.searchsorted(order, mine, "right")
-    out[among] = (below + upto - 1) / 2 / max(len(mine) - 1, 1)
-    return out
-
-
-def logarithm(relative: FloatArray) -> FloatArray:
-    """Return log10 of ``relative``, divided by 3 and clipped to [-1, 1]."""
-    return np.clip(np.log10(np.maximum(relative, 1e-3)) / 3, -1, 1)

@@ -31,6 +31,7 @@ STRATEGIES = {
     "terminal-guided": "Rare terminal states first, then what data, policy and termination favour.",
     "adaptive-mixture": "Explores while the learner's estimate of its own return is right.",
     "learned": "A network trained on random worlds, shipped with the package.",
+    "learned-v1": "The first network of this kind, which sees nothing of the data's behaviour.",
     "imagine": "Labels what is worth most under rewards that the data and the labels so far make plausible.",
     "auto": "Imagine with a portfolio: follows the best of several strategies unless its own plan is clearly better.",
     "sequential-greedy": "Adds the state that improves the return most.",

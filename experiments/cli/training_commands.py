@@ -155,14 +155,15 @@ def _train_expert(options: argparse.Namespace) -> None:
 def _train_selector(options: argparse.Namespace) -> None:
     """Train a selector and compare it with other strategies on held-out worlds."""
     from agents.learned.scorer import one_thread
-    from agents.learned.state_features import TERMINATION_FEATURES
+    from agents.learned.state_features import SOUGHT_FEATURES, TERMINATION_FEATURES
     from experiments.training.selector_training import SelectorSettings, train_selector
 
     one_thread()
     given: dict[str, Any] = {
         name: getattr(options, name) for name in ("decisions", "hidden", "rate") if getattr(options, name) is not None
     }
-    settings = SelectorSettings(**given, without=TERMINATION_FEATURES if options.without_termination else ())
+    without = (*TERMINATION_FEATURES, *SOUGHT_FEATURES) if options.without_termination else ()
+    settings = SelectorSettings(**given, without=without)
     found = train_selector(options.out, settings, options.seed, tensorboard=options.tensorboard)
     print(table(("on held-out worlds", "return"), [(name, f"{value:.3f}") for name, value in found.items()]))
     print(f"\nReturns are scaled: 0 is the return without labels, 1 that with all of them.\nselector: {options.out}")

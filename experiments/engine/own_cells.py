@@ -8,6 +8,7 @@ from dataclasses import replace
 import agents
 import selectenv
 from agents.registry import SAVED
+from experiments.engine.agent_versions import with_agent_version
 from experiments.engine.cell import Cell
 from experiments.engine.problems import problem
 from experiments.errors import UnreplaceableError
@@ -123,7 +124,7 @@ def _with_own_strategy(cells: list[Cell], strategy: str) -> list[Cell]:
             raise UnreplaceableError(f"this study has no strategy that {strategy} can take the place of")
         return []
     ((model, _),) = Counter(cell.strategy for cell in free).most_common(1)  # a strategy with all seeds
-    return [replace(cell, strategy=strategy) for cell in free if cell.strategy == model]
+    return [with_agent_version(replace(cell, strategy=strategy)) for cell in free if cell.strategy == model]
 
 
 def _plays_an_agent(cell: Cell) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.analysis.row import Row
+from experiments.engine.agent_versions import with_agent_version
 from experiments.engine.cell import Cell, Result
 from experiments.engine.problems import cell_problem
 from experiments.engine.runner import CELLS_PER_TASK, RunCell
@@ -49,3 +50,8 @@ class Study:
     """Cells that are sent to a worker together; 1 where a cell takes minutes, so that little is lost."""
     cpu_hours: Callable[[list[Cell]], float] | None = None
     """Cells -> estimated CPU hours; None for short studies."""
+
+    def __post_init__(self) -> None:
+        """Add the versions of agents to cells, so that a changed agent is run again."""
+        made = self.cells
+        object.__setattr__(self, "cells", lambda seeds, solver: [with_agent_version(c) for c in made(seeds, solver)])

@@ -15,9 +15,10 @@ import numpy as np
 
 import agents
 from agents.errors import SavedAgentError
-from agents.learned.feature_context import FeatureContext
 from agents.learned.selector import LearnedSelector, read_selector
-from agents.learned.state_features import LARGE, NAMES
+from agents.learned.state_features import ALL_NAMES
+from experiments.training.selector_teacher import Episode
+from experiments.training.training_worlds import LARGEST, SMALLEST, TrainingProblems
 from selectenv.checks import check_int, check_name, check_real
 from selectenv.env import RewardSelectionEnv
 from selectenv.errors import MissingExtraError, OptionError, WeightsFileError
@@ -25,7 +26,6 @@ from selectenv.io.event_log import EventLog
 from selectenv.io.progress import progress
 from selectenv.io.weights import load_weights, save_weights
 from selectenv.problem import SelectionProblem
-from selectenv.random_problems import RandomProblems
 from selectenv.rendering.selection import draw_figure
 from selectenv.streams import generator
 from selectenv.typing import Float32Array, FloatArray
@@ -41,17 +41,19 @@ except ImportError as error:
 
 SIDE_BY_SIDE = 32
 """Number of episodes in parallel."""
-BUFFER = 20_000
+BUFFER = 30_000
 """Size of the replay buffer, in decisions."""
 REFILL = 2_000
 """Decisions that refill the buffer of a resumed run before training continues."""
-LONGEST = 40
-"""Maximum number of decisions per episode."""
-BUDGETS = (0.05, 0.95)
-"""Smallest and largest budget, as shares of the states that can be labelled."""
-HELD_OUT, HELD_OUT_SHARE = 48, 0.3
-"""Number of held-out worlds for evaluation, and their budget as a share of the states."""
+HELD_OUT, HELD_OUT_SHARES = 60, (0.1, 0.3, 0.5)
+"""Number of held-out worlds for evaluation, and their budgets as shares of the states, in turn."""
 RIVALS = ("guided", "terminal-guided", "sequential-greedy")
+SIMILAR = 4
+"""Mini-batches that are drawn at once and divided by the size of worlds, of which one is used."""
+UNTRIED = -1.0
+"""Stands for a probability where the teacher has not tried the state."""
+LEAST_TEMPERATURE = 0.003
+"""Smallest temperature of targets, as a share of the range of returns."""
 FLAT = 1e-6
 """Decisions at which every gain, as a share of the range of returns, is smaller than this are not trained on."""
 
@@ -60,24 +62,26 @@ FLAT = 1e-6
 class SelectorSettings:
     """Settings of the training of a selector."""
 
-    decisions: int = 150_000
+    decisions: int = 90_000
     """Number of decisions in total."""
     hidden: int = 64
     """Width of the network."""
     rate: float = 1e-3
     """Learning rate; it decays linearly to a tenth."""
-    temperature: float = 0.05
-    """Temperature of the softmax over the gains that gives the targets; gains are shares of the range of returns."""
+    temperature: float = 0.15
+    """Temperature of the softmax over the gains that gives the targets, as a share of the largest gain."""
+    ahead: float = 0.5
+    """Weight of the teacher's plan in what labels are worth; the rest is the gain at once."""
     teacher_share: float = 0.25
     """Share of the decisions that the teacher makes."""
-    batch: int = 128
+    batch: int = 96
     """Decisions per mini-batch."""
-    updates: int = 2
+    updates: int = 8
     """Number of updates after one decision in every episode."""
-    averaging: float = 0.998
+    averaging: float = 0.999
     """Decay of the exponential moving average of the weights, which is the resulting selector."""
-    padding: int = LARGE
-    """Number of states that worlds are padded to."""
+    largest: int = LARGEST
+    """Maximum number of states of a training world."""
     without: tuple[str, ...] = ()
     """Names of state features to leave out."""
 
@@ -90,41 +94,9 @@ class SelectorSettings:
         check_int("updates", self.updates)
         check_real("averaging", self.averaging, "[0, 1)")
         for name in self.without:
-            check_name("feature of a state", name, NAMES)
-
-
-class _Episode:
-    """An episode in a random world."""
-
-    def __init__(self, source: RandomProblems, rng: np.random.Generator, without: tuple[str, ...]) -> None:
-        self.env = RewardSelectionEnv(source(rng), BUDGETS)
-        self._obs, self._info = self.env.reset(seed=int(rng.integers(2**31)))
-        problem = self.env.problem
-        self._context = FeatureContext.of(self.env.view(), without)
-        self._low = problem.score(np.zeros(problem.n_states, bool))
-        self._span = problem.score(problem.dataset.labelable) - self._low
-        self.decisions = 0
-
-    def features(self) -> Float32Array:
-        """Return the features [n, features] that the student observes."""
-        return self._context.features(self._obs, self._info)
-
-    def gains(self) -> FloatArray:
-        """Return the gain [n] of labelling each state, as a share of the range of returns; NaN where impossible."""
-        open_states = np.flatnonzero(self.env.action_masks())
-        masks = np.repeat(self.env.labelled_at[None] > 0, len(open_states) + 1, axis=0)
-        masks[np.arange(len(open_states)), open_states] = True
-        returns = self.env.problem.performance_many(masks)
-        out = np.full(self.env.problem.n_states, np.nan)
-        out[open_states] = (returns[:-1] - returns[-1]) / self._span
-        return out
-
-    def step(self, action: int) -> bool:
-        """Label a state; return whether the episode is over."""
-        self._obs, _, over, _, news = self.env.step(action)
-        self._info |= news
-        self.decisions += 1
-        return bool(over) or self.decisions >= LONGEST
+            check_name("feature of a state", name, ALL_NAMES)
+        check_real("ahead", self.ahead, "[0, 1]")
+        check_int("largest", self.largest, SMALLEST, LARGEST)
 
 
 class SelectorTraining:
@@ -139,30 +111,30 @@ class SelectorTraining:
         self.settings, self.seed, self._checkpoint = settings, check_int("seed", seed, 0, 2**63 - 1), checkpoint
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.scorer = StateScorer(settings.hidden)
+            self.scorer = StateScorer(settings.hidden, len(ALL_NAMES))
         self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(settings.averaging))  # type: ignore[no-untyped-call]
         self._optimiser = torch.optim.Adam(self.scorer.parameters(), settings.rate)
         self.done = 0
         self._features: list[Float32Array] = []
-        self._targets: list[FloatArray] = []
+        self._targets: list[Float32Array] = []
         if checkpoint is not None and checkpoint.exists():
             self._restore(checkpoint)
         self._wanted = max(settings.batch, min(self.done, REFILL))
-        self._sources = _sources(settings.padding)
+        self._sources = _sources(settings.largest)
         self._rng = generator(self.seed, "selector", self.done)
         self._episodes = [self._new_episode() for _ in range(SIDE_BY_SIDE)]
 
     def advance(self) -> dict[str, float]:
         """Make one decision in every episode and train on the buffer; return loss and entropy."""
-        features = np.stack([episode.features() for episode in self._episodes])
+        features = [episode.features() for episode in self._episodes]
         with torch.no_grad():
-            scores = self.scorer(torch.from_numpy(features))[0].numpy()
+            scores = self.scorer(torch.from_numpy(_padded(features)))[0].numpy()
         for i, episode in enumerate(self._episodes):
             gains = episode.gains()
             if np.nanmax(np.abs(gains)) > FLAT:
                 self._features.append(features[i])
-                self._targets.append(_soft(gains / self.settings.temperature))
-            chances = _soft(np.where(np.isnan(gains), np.nan, scores[i]))
+                self._targets.append(_targets(gains, self.settings.temperature))
+            chances = _soft(np.where(np.isnan(gains), np.nan, scores[i, : len(gains)]))
             follow = self._rng.random() < self.settings.teacher_share
             action = int(np.nanargmax(gains)) if follow else int(self._rng.choice(len(chances), p=chances))
             if episode.step(action):
@@ -187,11 +159,16 @@ class SelectorTraining:
     def _learn(self) -> dict[str, float]:
         if len(self._features) < self._wanted:
             return {}
-        at = self._rng.integers(len(self._features), size=self.settings.batch)
-        features = torch.from_numpy(np.stack([self._features[i] for i in at]))
-        targets = torch.from_numpy(np.stack([self._targets[i] for i in at]).astype(np.float32))
-        scores = self.scorer(features)[0].masked_fill(features[:, :, NAMES.index("open")] < 0.5, -1e9)
-        logs = functional.log_softmax(scores, dim=1)
+        at = self._rng.integers(len(self._features), size=SIMILAR * self.settings.batch)
+        at = at[
+            np.argsort([len(self._targets[i]) for i in at], kind="stable")
+        ]  # worlds of similar size need no padding
+        first = int(self._rng.integers(SIMILAR)) * self.settings.batch
+        at = at[first : first + self.settings.batch]
+        features = torch.from_numpy(_padded([self._features[i] for i in at]))
+        targets = torch.from_numpy(_padded([self._targets[i] for i in at], UNTRIED))
+        scores = self.scorer(features)[0].masked_fill(targets == UNTRIED, -1e9)
+        logs, targets = functional.log_softmax(scores, dim=1), targets.clamp(min=0)
         loss = -(targets * logs).sum(dim=1).mean()
         for group in self._optimiser.param_groups:
             group["lr"] = self.settings.rate * (1 - 0.9 * min(self.done / self.settings.decisions, 1))
@@ -203,12 +180,12 @@ class SelectorTraining:
             entropy = -(logs.exp() * logs).sum(dim=1).mean()
         return {"train/loss": float(loss.detach()), "train/entropy": float(entropy)}
 
-    def _new_episode(self) -> _Episode:
+    def _new_episode(self) -> Episode:
         source = self._sources[int(self._rng.integers(len(self._sources)))]
-        return _Episode(source, self._rng, self.settings.without)
+        return Episode(source, self._rng, self.settings.without, self.settings.ahead)
 
     def _identity(self) -> dict[str, Any]:
-        return {"seed": self.seed, **_plain(self.settings), "features": list(NAMES)}
+        return {"seed": self.seed, **_plain(self.settings), "features": list(ALL_NAMES)}
 
     def _restore(self, path: Path) -> None:
         arrays, card = load_weights(path)
@@ -229,8 +206,22 @@ class SelectorTraining:
         self.done = int(card["done"])
 
 
-def _sources(padding: int) -> list[RandomProblems]:
-    return [RandomProblems(padding, learner=learner) for learner in ("uds", "adapted")]
+def _sources(largest: int) -> list[TrainingProblems]:
+    return [TrainingProblems(learner, largest) for learner in ("uds", "adapted")]
+
+
+def _padded(rows: list[Float32Array], filler: float = 0.0) -> Float32Array:
+    """Return arrays of different lengths as one [arrays, longest, ...]."""
+    out = np.full((len(rows), max(map(len, rows)), *rows[0].shape[1:]), filler, np.float32)
+    for one, row in zip(out, rows, strict=True):
+        one[: len(row)] = row
+    return out
+
+
+def _targets(gains: FloatArray, temperature: float) -> Float32Array:
+    """Return the probabilities [n] that the student learns, `UNTRIED` where gains are NaN."""
+    scale = max(temperature * float(np.nanmax(gains)), LEAST_TEMPERATURE)
+    return np.where(np.isnan(gains), UNTRIED, _soft(gains / scale)).astype(np.float32)
 
 
 def _soft(values: FloatArray) -> FloatArray:
@@ -242,7 +233,10 @@ def _soft(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Held-out worlds, and the normalised returns of other strategies there: 0 without labels, 1 with all labels."""
+    """Held-out worlds, and the normalised returns of other strategies there: 0 without labels, 1 with all labels.
+
+    Returns below -1 count as -1, so that no single world in which labels matter little decides.
+    """
 
     problems: tuple[SelectionProblem, ...]
     budgets: tuple[int, ...]
@@ -258,12 +252,13 @@ class HeldOut:
 
 
 def held_out(
-    padding: int, worlds: int = HELD_OUT, rivals: tuple[str, ...] = RIVALS, stream: str = "held-out worlds"
+    largest: int, worlds: int = HELD_OUT, rivals: tuple[str, ...] = RIVALS, stream: str = "held-out worlds"
 ) -> HeldOut:
     """Draw the held-out worlds, alternating between UDS and the adapted rule; they are the same at every call."""
-    sources, rng = _sources(padding), generator(0, stream)
+    sources, rng = _sources(largest), generator(0, stream)
     problems = tuple(sources[i % len(sources)](rng) for i in range(worlds))
-    budgets = tuple(max(1, int(HELD_OUT_SHARE * problem.budget_states)) for problem in problems)
+    shares = [HELD_OUT_SHARES[i // len(sources) % len(HELD_OUT_SHARES)] for i in range(worlds)]
+    budgets = tuple(max(1, int(b * p.budget_states)) for b, p in zip(shares, problems, strict=True))
     found = HeldOut(problems, budgets, {})
     return HeldOut(problems, budgets, {name: found.measure(agents.make(name)) for name in rivals})
 
@@ -273,7 +268,7 @@ def _normalised(problem: SelectionProblem, budget: int, agent: agents.Agent, see
     agent.train(env, seed)
     low = problem.score(np.zeros(problem.n_states, bool))
     span = problem.score(problem.dataset.labelable) - low
-    return ((agents.play(env, agent, seed).performance or 0.0) - low) / span
+    return max(((agents.play(env, agent, seed).performance or 0.0) - low) / span, -1.0)
 
 
 def train_selector(
@@ -297,7 +292,7 @@ def train_selector(
     """
     if not path.name or path.is_dir():
         raise OptionError(f"path must be a file to write the selector to; {str(path)!r} is a directory")
-    worlds = held_out(settings.padding)
+    worlds = held_out(settings.largest)
     if _is_finished(path, settings, seed):
         return {"held-out/return": worlds.measure(LearnedSelector(str(path))), **worlds.rivals}
     checkpoint = path.with_suffix(".checkpoint.npz")
@@ -333,7 +328,7 @@ def _is_finished(path: Path, settings: SelectorSettings, seed: int) -> bool:
     except (OSError, SavedAgentError):
         return False
     made = {"settings": card.get("settings"), "seed": card.get("seed"), "features": card.get("features")}
-    wanted = {"settings": _plain(settings), "seed": seed, "features": list(NAMES)}
+    wanted = {"settings": _plain(settings), "seed": seed, "features": list(ALL_NAMES)}
     return made == wanted and card["decisions"] >= settings.decisions
 
 
@@ -347,7 +342,7 @@ def save_selector(run: SelectorTraining, path: Path) -> None:
     card = {
         "hidden": run.settings.hidden,
         "without": list(run.settings.without),
-        "features": list(NAMES),
+        "features": list(ALL_NAMES),
         "seed": run.seed,
         "decisions": run.done,
         "settings": _plain(run.settings),

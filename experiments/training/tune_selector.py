@@ -47,7 +47,7 @@ def tune_selector(
     check_int("--trials", trials)
     journal = open_journal(storage)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    name = f"selector, {settings.decisions} decisions, {worlds} worlds of {settings.padding} states, seed {seed}"
+    name = f"selector, {settings.decisions} decisions, {worlds} worlds of up to {settings.largest} states, seed {seed}"
     study = optuna.create_study(
         study_name=name,
         storage=journal,
@@ -56,7 +56,7 @@ def tune_selector(
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
     )
     study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))  # a resumed search samples other options
-    measured = held_out(settings.padding, worlds, (), "tuning worlds")
+    measured = held_out(settings.largest, worlds, (), "tuning worlds")
     done = len([trial for trial in study.trials if trial.state.is_finished()])
     for _ in progress(range(done, trials), max(trials - done, 1), "tuning"):
         trial = study.ask()
@@ -64,7 +64,7 @@ def tune_selector(
             settings,
             hidden=trial.suggest_categorical("hidden", (32, 64, 128)),
             rate=trial.suggest_float("rate", 1e-4, 1e-2, log=True),
-            temperature=trial.suggest_float("temperature", 0.005, 0.5, log=True),
+            temperature=trial.suggest_float("temperature", 0.05, 0.5, log=True),
             teacher_share=trial.suggest_float("teacher_share", 0.0, 0.75),
         )
         with TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import agents
-from agents.learned.selector import SHIPPED, selector_path
+from agents.learned.selector import FIRST, selector_path
 from experiments.engine.cell import Cell, Record
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, FEEDBACK, WORLDS, percent
@@ -28,7 +28,7 @@ SELECTORS = {
     "learned": tuple(f"seed-{seed}" for seed in range(5)),
     "learned-without-termination": tuple(f"without-termination-{seed}" for seed in range(3)),
 }
-"""Selector -> names of the weights, one per training seed."""
+"""Selector -> names of the weights, one per training seed; "learned" are those of the first round."""
 SEARCHES = ("es-50", "es-200", "es-1000", "sequential-greedy")
 SEARCH_SEEDS = 10
 PER_WORLD = {"maskable-ppo": 10_000}
@@ -55,7 +55,7 @@ def zero_shot_cells(study: str, seeds: int) -> list[Cell]:
         for seed in range(min(seeds, GAME_SEEDS)):
             data = {"variant": learner, "problem": {"scale": "fast", "learner": learner}, "expert": expert_mark(GAME)}
             found += [Cell(study, GAME, strategy, seed, data) for strategy in (*HEURISTICS, *GAME_SEARCHES)]
-            for strategy, name in (("learned", SHIPPED), ("learned-without-termination", "without-termination-0")):
+            for strategy, name in (("learned", FIRST), ("learned-without-termination", "without-termination-0")):
                 found.append(Cell(study, GAME, strategy, seed, {**data, **_weights(name)}))
     return found
 

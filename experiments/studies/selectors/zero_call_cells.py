@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import agents
+from experiments.engine.agent_versions import with_agent_version
 from experiments.engine.cell import Cell, Record
 from experiments.engine.problems import problem
 from experiments.protocol.budgets import BUDGETS, FEEDBACK, WORLDS
@@ -57,6 +58,7 @@ FREE = (
     "guided-on-policy",
     "terminal",
     "terminal-guided",
+    "learned-v1",
     "learned",
     "imagine",
     "auto",
@@ -102,7 +104,8 @@ def zero_call_cells(study: str, seeds: int) -> list[Cell]:
 
 
 def _cells(study: str, place: str, seed: int, learner: str, variant: str, names: tuple[str, ...]) -> list[Cell]:
-    return [Cell(study, place, name, seed, {"learner": learner, "variant": variant}) for name in names]
+    cells = [Cell(study, place, name, seed, {"learner": learner, "variant": variant}) for name in names]
+    return [with_agent_version(cell, "imagine") if cell.strategy in ABLATIONS else cell for cell in cells]
 
 
 def task_of(cell: Cell) -> tuple[SelectionProblem, list[int]]:

@@ -20,7 +20,17 @@ from selectenv.worlds import find_world
 EPISODES = 10_000
 """Number of episodes behind a published return."""
 CERTAIN = frozenset(
-    {*DETERMINISTIC, "terminal", "terminal-guided", "learned", "imagine", "auto", "beam", "reduced-brute-force"}
+    {
+        *DETERMINISTIC,
+        "terminal",
+        "terminal-guided",
+        "learned",
+        "learned-v1",
+        "imagine",
+        "auto",
+        "beam",
+        "reduced-brute-force",
+    }
 )
 """All deterministic strategies: one seed is enough."""
 OPTIONS: Mapping[str, dict[str, Any]] = {

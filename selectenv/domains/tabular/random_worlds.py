@@ -49,7 +49,7 @@ def random_world(
     draw = KINDS[check_name("kind of world", kind, KINDS) if kind else str(rng.choice(list(KINDS)))]
     for _ in range(TRIES):
         world = draw(rng, int(np.exp(rng.uniform(np.log(smallest), np.log(largest + 1)))))
-        if smallest <= world.n_states <= largest and not _is_published(world):
+        if smallest <= world.n_states <= largest and not is_published(world):
             return world
     raise WorldError(f"no world of {smallest} to {largest} states was found in {TRIES} tries")
 
@@ -290,7 +290,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], TabularWorld]] = {
 Shape = tuple[int, ...]
 
 
-def _is_published(world: TabularWorld) -> bool:
+def is_published(world: TabularWorld) -> bool:
     """Return whether the world has the shape of a published one, regardless of rewards, probabilities and numbering."""
     known = _published()
     return any(shape[0] == world.n_states for shape in known) and shape_of(world) in known

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
+from agents.learned import selector
 from agents.learned.scorer import StateScorer
 from agents.learned.selector import FOLDER
-from agents.learned.state_features import LARGE, NAMES, TERMINATION_FEATURES, state_features, structure_of
+from agents.learned.state_features import ALL_NAMES, LARGE, NAMES, TERMINATION_FEATURES, state_features, structure_of
 from agents.sb3.feature_wrapper import FeatureWrapper, RewardScales
 from selectenv.errors import OptionError, UnknownNameError
 from selectenv.io.weights import load_weights, save_weights
@@ -25,6 +26,7 @@ PPO = {"steps": 32, "n_envs": 2, "hidden": 8, "sb3": {"n_steps": 8, "batch_size"
 DQN = {"steps": 32, "n_envs": 2, "hidden": 8, "sb3": {"learning_starts": 8, "batch_size": 4}}
 OPTIONS = {"maskable-ppo": PPO, "ppo": PPO, "dqn": DQN}
 SIZE = {"dataset_size": 2_000}
+V1_LABELS = {"uds": [49, 44, 14, 35, 3, 24], "adapted": [24, 44, 3, 26, 14, 20]}
 
 
 def features_after(env, labels, seed=0, **options):
@@ -281,4 +283,22 @@ def test_selectors_name_the_features_that_they_use(tmp_path):
     assert column["reward"].any()
     assert set(column["reward scale"]) == {float(obs["reward_scale"][0])}
     assert len(agents.play(env, agent).labels) == 4
-    assert list(agents.make("learned").card["features"]) == list(NAMES)  # shipped before rewards were shown
+    assert list(agents.make("learned-v1").card["features"]) == list(NAMES)  # shipped before rewards were shown
+    assert list(agents.make("learned").card["features"]) == list(ALL_NAMES)
+
+
+def test_the_first_selector_still_plays_as_it_did():
+    """Its weights and features have not changed: these labels were chosen by the release that shipped it."""
+    for learner, labels in V1_LABELS.items():
+        env = selectenv.make_env("TwoRoomsTrap", budget=6, learner=learner)
+        assert agents.play(env, agents.make("learned-v1")).ids.tolist() == labels
+
+
+def test_large_worlds_are_left_to_the_first_selector(monkeypatch):
+    env = selectenv.make_env("Tree", budget=4, **SIZE)
+    agent, first = agents.make("learned"), agents.make("learned-v1")
+    mine, usual = agents.play(env, agent).labels.tolist(), agents.play(env, first).labels.tolist()
+    monkeypatch.setattr(selector, "MOST_STATES", 30)
+    assert agents.play(env, agent).labels.tolist() == usual
+    monkeypatch.undo()
+    assert agents.play(env, agent).labels.tolist() == mine

@@ -10,7 +10,7 @@ import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
 from agents.learned.selector import LearnedSelector, score_states
-from agents.learned.state_features import NAMES, TERMINATION_FEATURES
+from agents.learned.state_features import ALL_NAMES, SOUGHT_FEATURES, TERMINATION_FEATURES
 from experiments.cli import main as cli
 from experiments.training import selector_training as train_selector
 from experiments.training import tune_selector
@@ -23,7 +23,7 @@ from experiments.training.selector_training import (
 )
 from selectenv.errors import OptionError, WeightsFileError
 
-TINY = SelectorSettings(decisions=4 * SIDE_BY_SIDE, hidden=8, batch=16, padding=12)
+TINY = SelectorSettings(decisions=4 * SIDE_BY_SIDE, hidden=8, batch=16, largest=12)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def selector(tmp_path_factory):
 def test_playing_needs_no_torch(selector):
     run, path = selector
     parts = LearnedSelector(str(path))._parts
-    features = np.random.default_rng(0).random((30, len(NAMES))).astype(np.float32)
+    features = np.random.default_rng(0).random((30, len(ALL_NAMES))).astype(np.float32)
     features[:, 0] = np.arange(30) < 25
     with torch.no_grad():
         wanted = run.average.module(torch.from_numpy(features)[None])[0][0].numpy()
@@ -60,8 +60,8 @@ def test_a_selector_plays_in_any_world(selector, world):
     assert episode.labels.tolist() == agents.play(env, agent, seed=1).labels.tolist()
 
 
-def test_the_teacher_is_sequential_greedy():
-    run = SelectorTraining(replace(TINY, teacher_share=1.0), 3)
+def test_without_a_plan_the_teacher_is_sequential_greedy():
+    run = SelectorTraining(replace(TINY, teacher_share=1.0, ahead=0.0), 3)
     episode = run._episodes[0]
     gains = episode.gains()
     problem = episode.env.problem
@@ -119,7 +119,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "sequential-greedy" in printed
     made = LearnedSelector(str(out))
-    assert made.card["without"] == list(TERMINATION_FEATURES)
+    assert made.card["without"] == [*TERMINATION_FEATURES, *SOUGHT_FEATURES]
     fresh = SelectorTraining(SelectorSettings(hidden=4), 0).scorer.encode[0].weight.detach().numpy()
     assert np.abs(made._parts["encode.0.weight"] - fresh).max() > 1e-4  # it has learned
     assert [path.name for path in out.parent.iterdir()] == ["mine.npz"]

@@ -71,7 +71,7 @@ def test_published_worlds_are_never_drawn(monkeypatch):
             reward=-known.reward[rows],
         )
         assert random_worlds.shape_of(other) == random_worlds.shape_of(known) in random_worlds._published()
-        assert random_worlds._is_published(known)
+        assert random_worlds.is_published(known)
     shapes = {random_worlds.shape_of(random_world(rng)) for _ in range(100)}
     assert len(shapes) > 90
     known = selectenv.TABULAR["Tree"].make()
