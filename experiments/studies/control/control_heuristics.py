@@ -47,7 +47,7 @@ QUICK = (
     "guided-on-policy",
     "terminal",
     "terminal-guided",
-    "learned",
+    "learned-v1",
 )
 PLANNING = {"imagine": 28.0, "auto": 32.0}
 """Strategies that plan with imagined rewards, and their seconds on one core per episode."""
