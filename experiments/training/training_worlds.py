@@ -7,6 +7,7 @@ slippery grids act as if the ground were not slippery.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from selectenv.checks import check_int
 from selectenv.datasets import collect, dataset_spec
@@ -159,7 +160,7 @@ def _far_apart(rng: np.random.Generator, rows: int, columns: int) -> tuple[tuple
 def _grid(
     name: str,
     rng: np.random.Generator,
-    kinds: "np.ndarray[tuple[int, int], np.dtype[np.str_]]",
+    kinds: NDArray[np.str_],
     pays: dict[str, float],
     slip: float,
     starts: list[tuple[int, int]],
@@ -196,7 +197,7 @@ def _careless(world: TabularWorld, sure: TabularWorld) -> BoolArray:
 
 def _grid_world(
     name: str,
-    kind: "np.ndarray[tuple[int], np.dtype[np.str_]]",
+    kind: NDArray[np.str_],
     moved: IntArray,
     pays: dict[str, float],
     slip: float,
