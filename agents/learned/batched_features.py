@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.learned.state_features import LARGE, NAMES, logarithm, structure_of
+from agents.learned.behaviour_features import logarithm
+from agents.learned.state_features import LARGE, NAMES, structure_of
 from selectenv.datasets import OfflineDataset
 from selectenv.kernels.tabular.row_features import near_the_best, rank_rows
 from selectenv.observation import Observation

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from selectenv.checks import check_int
 from selectenv.datasets import collect, dataset_spec
-from selectenv.datasets.tabular_collection import expert_actions
 from selectenv.domains.layout import GRID_ARROWS, Layout, square_layout
+from selectenv.domains.tabular.mixture import expert_actions
 from selectenv.domains.tabular.random_worlds import is_published, random_world
 from selectenv.domains.tabular.world import TabularWorld, from_outcomes
 from selectenv.errors import OptionError, WorldError
