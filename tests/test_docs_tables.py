@@ -24,6 +24,7 @@ from selectenv.domains.tabular.random_worlds import LARGEST, SMALLEST
 from selectenv.learners import LEARNERS
 from selectenv.worlds import SCALING
 from tests.agreement_counts import HEURISTICS, TRAINED, agree_in_words, agreement, judged, told
+from tests.control_tables import WORLDS, check_every_group_labelled, check_groups, check_strategies
 from tests.docs_game_tables import check_control, check_experts, check_full_labels, check_games, game_rows
 from tests.docs_results import ALL_TABLES, average, same, select
 from tests.markdown_pages import Table, text_of
@@ -296,7 +297,9 @@ def check_headlines(table: Table) -> None:
 
 
 CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
-    ("world", "network", "table over 200 groups"): None,  # see test_committed_archives.py
+    ("world", "network", "table over 200 groups"): check_every_group_labelled,
+    ("strategy", *WORLDS, "CartPole, network", "Acrobot, network"): check_strategies,
+    ("groups", *WORLDS): check_groups,
     ("id", "states", "actions", "horizon", "description", "best return"): check_environments,
     ("id", "actions", "channels", "states in 1,000,000 transitions", "published", "expert's return"): check_games,
     ("expert", "greedy return", "0", "0.3", "0.5", "0.7", "1", "reward at 0.5"): check_experts,

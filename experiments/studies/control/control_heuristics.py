@@ -47,6 +47,7 @@ QUICK = (
     "guided-on-policy",
     "terminal",
     "terminal-guided",
+    "learned",
     "learned-v1",
 )
 PLANNING = {"imagine": 28.0, "auto": 32.0}
@@ -61,6 +62,8 @@ OPEN = ("uniform", "visitation", "terminal")
 """Strategies whose labels do not depend on what is learned: one training run per budget."""
 REFITS = 10
 """Refits of the network within an episode of guided; they start from the networks of the refit before."""
+MARKERS = "os^vDPX*<>h"
+"""Markers of the strategies in figures, which have ten colours."""
 UPDATE_SECONDS = 6e-4
 """Seconds on one core per update of a network."""
 
@@ -160,32 +163,37 @@ def findings(rows: list[Row]) -> list[str]:
 
 
 def figures(results: list[Result]) -> dict[str, Any]:
-    """Draw the normalised return against the share of labelled groups, one panel per world."""
+    """Draw the normalised return against the share of labelled groups, one panel per world with labelled shares."""
     drawn = {}
     for variant in (TABLE, NETWORK):
         mine = [result for result in results if result.cell.settings["variant"] == variant]
         rows = [row for row in control_rows(mine) if row.metric == "normalised" and row.ours]
-        if not any(row.labels for row in rows):
+        played = {row.world for row in rows if row.strategy not in REFERENCES}
+        if not played:
             continue
-        figure, axes = panels(WORLDS, mine)
+        known = [*HEURISTICS, *CALLS]
+        others = sorted({row.strategy for row in rows} - {*known, *REFERENCES})
+        names = [name for name in (*known, *others) if any(row.strategy == name for row in rows)]
+        figure, axes = panels(WORLDS, [result for result in mine if result.cell.world in played])
+        handles = {}
         for world, panel in axes.items():
             local = [row for row in rows if row.world == world]
-            for i, name in enumerate(dict.fromkeys(row.strategy for row in local)):
-                if name in REFERENCES:
-                    level = mean_of(local, strategy=name)
-                    panel.axhline(level, color="black", ls="--" if name == FULL else ":", lw=1)
-                    continue
+            for name in REFERENCES:
+                level = mean_of(local, strategy=name)
+                panel.axhline(level, color="black", ls="--" if name == FULL else ":", lw=1)
+            for i, name in enumerate(names):  # the same colour and marker in every panel
                 points = sorted(
                     (percentage(row.labels), row.ours.mean, row.ours.stderr)
                     for row in local
                     if row.strategy == name and row.ours
                 )
-                x, mean, error = zip(*points, strict=True)
-                panel.errorbar(x, mean, error, label=name, marker="os^vDPX*"[i % 8], markersize=3, lw=1)
+                if points:
+                    x, mean, error = zip(*points, strict=True)
+                    style = {"color": f"C{i % 10}", "marker": MARKERS[i % len(MARKERS)], "ls": "-" if i < 10 else "-."}
+                    handles[name] = panel.errorbar(x, mean, error, label=name, markersize=3, lw=1, **style)
             panel.set_xlabel("percentage of groups labelled", fontsize=8)
             panel.set_ylabel("random 0, expert 1", fontsize=8)
-        handles = next(iter(axes.values())).get_legend_handles_labels()
-        figure.legend(*handles, fontsize=7, loc="outside right center")
+        figure.legend([handles[name] for name in names], names, fontsize=7, loc="outside right center")
         drawn[f"Strategies in the control worlds: {variant} (dashed: all groups labelled, dotted: none)"] = figure
     return drawn
 

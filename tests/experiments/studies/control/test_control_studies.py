@@ -162,3 +162,24 @@ def test_networks_are_run_and_leave_no_checkpoints():
     (found,) = study.run_cell(cell)
     assert (found["labels"], found["cost"], found["groups"]) == ("5 %", 0, 20)
     assert not (training_checkpoints.TRAINING / cell.key).exists()
+
+
+def test_a_strategy_looks_the_same_in_every_panel_of_a_figure():
+    """Whatever the order of the results, so that one legend serves all panels."""
+    study = STUDIES["control-heuristics"]
+    rng = np.random.default_rng(0)
+    results = [
+        Result(cell, [{"labels": label, "return": 0.0, "normalised": rng.random()} for label in ("5 %", "10 %")], 0.0)
+        for cell in study.cells(2, "exact")
+        if cell.settings["variant"] == "table" and cell.strategy not in (FULL, NONE)
+    ]
+    (figure,) = study.figures([results[i] for i in rng.permutation(len(results))]).values()
+    looks: dict[str, set[tuple[str, str]]] = {}
+    for panel in figure.axes:
+        for lines in panel.containers:
+            looks.setdefault(lines.get_label(), set()).add((lines[0].get_color(), lines[0].get_marker()))
+    names = [*control_heuristics.HEURISTICS, *control_heuristics.CALLS]
+    assert looks.keys() == set(names)
+    assert all(len(look) == 1 for look in looks.values())
+    assert len(set.union(*looks.values())) == len(names)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == names
