@@ -190,7 +190,8 @@ class LabelEffects:
             model._replace(reward=reward), data.labelable, view.gamma, impute, False, frequencies
         )
         planned = occupancy(model, followed, data.start, view.gamma)
-        loss = planned * (best - (frequencies * q).sum(axis=1))
+        followed_value = (frequencies * np.where(frequencies > 0, q, 0.0)).sum(axis=1)  # excluded actions: -inf
+        loss = np.where(data.labelable, planned * (best - followed_value), 0.0)
         count, largest = max(int(data.labelable.sum()), 1), max(float(np.abs(learned).max()), 1e-12)
         visits_before = behaviour.moves.T @ (behaviour.visits * known)
         return {

@@ -46,8 +46,8 @@ from selectenv.env import RewardSelectionEnv
 from selectenv.problem import SelectionProblem
 
 NAME = "prediction"
-STRATEGIES = control_heuristics.HEURISTICS
-"""The strategies that never ask the evaluator."""
+STRATEGIES = tuple(name for name in control_heuristics.HEURISTICS if name != "learned-v1")
+"""The strategies of the plan: those that never ask the evaluator."""
 LEARNERS = {"fitted Q": "fitted_q:FittedQ", "conservative Q": "conservative_q:ConservativeQ"}
 """The plug-in learners of this package, by the name of their group."""
 WORLDS = ("CartPole", "LunarLander")

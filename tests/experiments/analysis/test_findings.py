@@ -236,6 +236,7 @@ ELSEWHERE = {
     "control-heuristics": "control/test_control_studies.py",
     "control-groups": "control/test_control_studies.py",
     "zero-call": "selectors/test_zero_call.py",
+    "prediction": "prediction/test_prediction.py",
 }
 """Studies whose sentences are tested with their cells."""
 

@@ -283,7 +283,7 @@ def test_breakout_passes_the_checkers_and_plays_every_heuristic():
     assert inner.budget == int(0.15 * inner.problem.n_states)
     assert inner.labels_to_refit == int(0.02 * inner.problem.n_states)
     heuristics = [name for name in agents.AGENTS if agents.make(name).taxonomy.training == "none"]
-    assert len(heuristics) == 11
+    assert len(heuristics) == 12
     for name in heuristics:
         agent = agents.make(name)
         agent.train(env)

@@ -179,7 +179,7 @@ def test_the_report_shows_games(tmp_path):
     text = (tmp_path / "report.html").read_text()
     assert 'id="breakout-heuristics"' in text
     assert "15 %" in text
-    assert "breakout-heuristics: paper, mean over budgets: uniform 3.00" in text
+    assert '<a href="#breakout-heuristics">breakout-heuristics</a>: paper, mean over budgets: uniform 3.00' in text
 
 
 def test_the_command_refuses_what_the_study_has_not(capsys, tmp_path):

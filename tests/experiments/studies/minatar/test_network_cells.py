@@ -36,7 +36,7 @@ from selectenv.env import RewardSelectionEnv
 from selectenv.learners import IqlLearner, training_run
 
 LONG = {name: study for name, study in find_studies().items() if study.cpu_hours is not None}
-STUDIES = {name: study for name, study in LONG.items() if not name.startswith("control")}
+STUDIES = {name: study for name, study in LONG.items() if not name.startswith(("control", "prediction"))}
 ALL = {
     "minatar-trained",
     "minatar-scales",

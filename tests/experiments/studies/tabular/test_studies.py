@@ -25,7 +25,9 @@ from experiments.studies.tabular.search_results import make_agent
 from selectenv import WORLDS as WORLD_ROWS
 
 STUDIES = {
-    name: study for name, study in find_studies().items() if not name.startswith(("breakout", "minatar", "control"))
+    name: study
+    for name, study in find_studies().items()
+    if not name.startswith(("breakout", "minatar", "control", "prediction"))
 }
 SMALL = {"Graph": ("uniform", "guided", "sequential-greedy", "es-50", "best known", "20%", "es-10x5", "es-3x20")}
 
