@@ -9,6 +9,16 @@ import numpy as np
 
 from selectenv.errors import ObservationError
 from selectenv.kernels.compiled import kernel
+from selectenv.kernels.network.simd import (
+    add,
+    add_product,
+    load16,
+    load64,
+    lowest_bit,
+    positive_bits,
+    store16,
+    store64,
+)
 from selectenv.kernels.threads import slices
 from selectenv.typing import BoolArray, Float32Array
 
@@ -76,9 +86,9 @@ def split(flat: Float32Array, channels: int, n_outputs: int) -> Layers:
 def forward_images(layers: Layers, images: BoolArray, out: Float32Array) -> None:
     """Write the outputs of images into ``out``; see `outputs`."""
     batch, rows, columns, channels = images.shape
-    n_filters = len(layers.filter_bias)
-    filtered = np.empty((rows - 2, columns - 2, n_filters), np.float32)
-    hidden = np.empty(len(layers.hidden_bias), np.float32)
+    filtered = np.empty((rows - 2, columns - 2, FILTERS), np.float32)
+    hidden = np.empty(HIDDEN, np.float32)
+    values = np.empty(FILTERS, np.float32)
     for i in range(batch):
         filtered[:] = layers.filter_bias
         for r in range(rows):
@@ -87,23 +97,26 @@ def forward_images(layers: Layers, images: BoolArray, out: Float32Array) -> None
                     if images[i, r, c, k]:
                         for dr in range(max(0, r - rows + 3), min(3, r + 1)):
                             for dc in range(max(0, c - columns + 3), min(3, c + 1)):
-                                for f in range(n_filters):
-                                    filtered[r - dr, c - dc, f] += layers.filters[k, dr, dc, f]
-        hidden[:] = layers.hidden_bias
-        for r in range(rows - 2):
-            for c in range(columns - 2):
-                for f in range(n_filters):
-                    value = filtered[r, c, f]
-                    if value > 0:
-                        weights = layers.hidden[r, c, f]
-                        for h in range(len(hidden)):
-                            hidden[h] += value * weights[h]
-        for a in range(out.shape[1]):
-            total = layers.output_bias[a]
-            for h in range(len(hidden)):
-                if hidden[h] > 0:
-                    total += hidden[h] * layers.output[a, h]
-            out[i, a] = total
+                                at = ((r - dr) * (columns - 2) + c - dc) * FILTERS
+                                weight = load16(layers.filters, ((k * 3 + dr) * 3 + dc) * FILTERS)
+                                store16(filtered, at, add(load16(filtered, at), weight))
+        low, high = load64(layers.hidden_bias, 0), load64(layers.hidden_bias, HIDDEN // 2)
+        for at in range(0, filtered.size, FILTERS):
+            own = load16(filtered, at)
+            store16(values, 0, own)
+            bits = positive_bits(own)
+            while bits != 0:
+                f = lowest_bit(bits)
+                bits &= bits - np.uint64(1)
+                low = add_product(low, values[f], load64(layers.hidden, (at + f) * HIDDEN))
+                high = add_product(high, values[f], load64(layers.hidden, (at + f) * HIDDEN + HIDDEN // 2))
+        store64(hidden, 0, low)
+        store64(hidden, HIDDEN // 2, high)
+        out[i] = layers.output_bias
+        for h in range(HIDDEN):
+            if hidden[h] > 0:
+                for a in range(out.shape[1]):
+                    out[i, a] += hidden[h] * layers.output[a, h]
 
 
 def outputs(layers: Layers, images: BoolArray) -> Float32Array:
