@@ -6,11 +6,13 @@ computed once for each distinct patch, from the features that are not 0, and an 
 
     h = (b + sum_p W_p u_p) + sum over its exceptions of W_p (f_p - u_p).
 
-The backward pass has the same form. With e_i the gradient of the hidden layer of image i, and E = sum_i e_i,
+In the backward pass, the images with the same patch at a place are taken together. With e_r the sum of their gradients
+of the hidden layer, for row r of the place,
 
-    gradient of W_p = E u_p' + sum over the exceptions at p of e_i (f_p - u_p)'.
+    gradient of W_p = sum_r e_r f_r',  gradient of f_r = W_p' e_r,
 
-Only active units have a gradient, a few of the 128 in a trained network: e_i is kept as a list of these.
+and e_r of the usual patch is the sum over the whole batch less the other e_r. Only features that are not 0 count in
+either pass. Features depend on the patch alone, so they are computed once for each distinct patch of the batch.
 """
 
 from typing import Any, NamedTuple
@@ -38,17 +40,16 @@ from selectenv.kernels.network.simd import (
     zeros16,
     zeros64,
 )
-from selectenv.typing import Float32Array, Int32Array
+from selectenv.typing import Float32Array, IntArray
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 """Constants of Adam."""
 HALF = HIDDEN // 2
-TOGETHER = 4
-"""Active filters of a patch, or hidden units of an image, that are processed together; zeros fill up the last ones."""
+PLACE_SIZE = FILTERS * HIDDEN
+"""Weights of a place."""
+BLOCK = 32
+"""Rows of a place whose outer products are summed together; their gradients of the hidden layer fit into L1."""
 ZERO, ONE_BIT = np.float32(0), np.uint64(1)
-FILTER_BITS = np.uint64((1 << FILTERS) - 1)
-PADDING_BITS = np.uint64(((1 << TOGETHER - 1) - 1) << FILTERS)
-"""Stand for filters with the output 0."""
 TINY = np.float32(1e-30)
 """Smaller averages are replaced by 0: they change no weight, and many machines are slow with subnormal numbers."""
 
@@ -57,25 +58,22 @@ class Pass(NamedTuple):
     """Activations of a network for one batch, kept for the backward pass, and room for both passes."""
 
     features: Float32Array
-    """[rows, filters] filter outputs of each row."""
+    """[distinct patches, filters] filter outputs of each patch."""
+    feature_slope: Float32Array
+    """[distinct patches, filters] their gradient."""
     hidden: Float32Array
-    """[size, hidden] before the rectifier; then zeros, and what the rows of a place add to it beyond the first one."""
+    """[2 size + 1, hidden] the hidden layer of each image before the rectifier, which the backward pass replaces by its
+    gradient; then the sums of this gradient over the images of the usual patch, and of each row with several images."""
+    start: IntArray
+    """[size + 1] where the gradient of each row of a place starts in `hidden`."""
     filters: Float32Array
     """[cells, filters] the filters, with zeros at `NO_CELL`; in the backward pass, their gradient."""
-    current: Float32Array
-    """[filters + `TOGETHER`] the filter outputs of one row, then zeros."""
-    active: Int32Array
-    """[size + 1, hidden] the hidden units with a gradient, by number; last come all units, for the whole batch."""
-    slope: Float32Array
-    """[size + 1, hidden] the gradient of each of these units; last comes the sum over the batch."""
-    n_active: Int32Array
-    """[size + 1] the number of these units."""
-    weights: Float32Array
-    """[hidden, filters] the weights of a place."""
-    weight_slope: Float32Array
-    """[hidden, filters] their gradient."""
-    feature_slope: Float32Array
-    """[rows of a place, filters] the gradient of the filter outputs."""
+    block: Float32Array
+    """[`BLOCK`, filters] the features of some rows, then their gradient."""
+    turned: Float32Array
+    """[filters, `BLOCK`] these features, transposed."""
+    turned_slope: Float32Array
+    """[filters, `BLOCK`] their gradient, transposed."""
 
 
 class Adam(NamedTuple):
@@ -92,15 +90,13 @@ def new_pass(size: int) -> Pass:
     rows, places = size + 1, (SIDE - 2) ** 2
     return Pass(
         features=aligned_zeros(rows * places, FILTERS),
+        feature_slope=aligned_zeros(rows * places, FILTERS),
         hidden=aligned_zeros(2 * size + 1, HIDDEN),
+        start=np.zeros(rows, np.int64),
         filters=aligned_zeros(CELLS, FILTERS),
-        current=aligned_zeros(FILTERS + TOGETHER),
-        active=np.tile(np.arange(HIDDEN, dtype=np.int32), (size + 1, 1)),
-        slope=aligned_zeros(size + 1, HIDDEN),
-        n_active=np.full(size + 1, HIDDEN, np.int32),
-        weights=aligned_zeros(HIDDEN, FILTERS),
-        weight_slope=aligned_zeros(HIDDEN, FILTERS),
-        feature_slope=aligned_zeros(rows, FILTERS),
+        block=aligned_zeros(BLOCK, FILTERS),
+        turned=aligned_zeros(FILTERS, BLOCK),
+        turned_slope=aligned_zeros(FILTERS, BLOCK),
     )
 
 
@@ -108,9 +104,8 @@ def new_pass(size: int) -> Pass:
 def forward(layers: Layers, batch: Batch, made: Pass) -> None:
     """Compute the hidden layer of a batch."""
     size, sums = len(batch.image), made.hidden
-    for at in range(0, layers.filters.size, FILTERS):
-        store16(made.filters, at, load16(layers.filters, at))
-    _clear(sums, (size + 1) * HIDDEN)
+    _compute_features(layers, batch, made)
+    _clear(sums, 0, size * HIDDEN)
     low, high = load64(layers.hidden_bias, 0), load64(layers.hidden_bias, HALF)
     for place in range(len(batch.row_bounds) - 1):
         first = batch.row_bounds[place]
@@ -118,39 +113,38 @@ def forward(layers: Layers, batch: Batch, made: Pass) -> None:
         low, high = add(low, usual_low), add(high, usual_high)
         for row in range(first + 1, batch.row_bounds[place + 1]):
             own_low, own_high = _contribution(layers, batch, made, place, row)
-            only = batch.only[row]
-            before = (only if only >= 0 else size) * HIDDEN
-            after = (only if only >= 0 else size + row - first) * HIDDEN
-            store64(sums, after, add(load64(sums, before), subtract(own_low, usual_low)))
-            store64(sums, after + HALF, add(load64(sums, before + HALF), subtract(own_high, usual_high)))
-        for j in range(batch.shared_bounds[place], batch.shared_bounds[place + 1]):
-            k = batch.shared[j]
-            at = (size + batch.row[k] - first) * HIDDEN
-            _add_to(sums, batch.position[k], load64(sums, at), load64(sums, at + HALF))
+            own_low, own_high = subtract(own_low, usual_low), subtract(own_high, usual_high)
+            for k in range(batch.member_bounds[row], batch.member_bounds[row + 1]):
+                _add_to(sums, batch.member[k], own_low, own_high)
     for i in range(size):
         _add_to(sums, i, low, high)
 
 
 @exact_part
+def _compute_features(layers: Layers, batch: Batch, made: Pass) -> None:
+    """Compute the features of the distinct patches of a batch."""
+    _copy(layers.filters, made.filters, layers.filters.size)
+    bias = load16(layers.filter_bias, 0)
+    for patch in range(batch.n_patches[0]):
+        own = bias
+        for at in range(batch.cell_bounds[patch], batch.cell_bounds[patch + 1]):
+            for byte in range(4):
+                cell = batch.cells[at] >> (8 * byte) & 0xFF
+                own = add(own, load16(made.filters, cell * FILTERS))
+        store16(made.features, patch * FILTERS, where_positive(own, own))
+
+
+@exact_part
 def _contribution(layers: Layers, batch: Batch, made: Pass, place: int, row: int) -> tuple[Vector, Vector]:
-    """Compute the features of a row, and return what they add to both halves of the hidden layer."""
-    own = load16(layers.filter_bias, 0)
-    for at in range(batch.cell_bounds[row], batch.cell_bounds[row + 1]):
-        for byte in range(4):
-            cell = batch.cells[at] >> (8 * byte) & 0xFF
-            own = add(own, load16(made.filters, cell * FILTERS))
-    own = where_positive(own, own)
-    store16(made.features, row * FILTERS, own)
-    store16(made.current, 0, own)
-    low = high = zeros64()
-    bits = positive_bits(own) | PADDING_BITS
-    while bits & FILTER_BITS != 0:
-        for _ in range(TOGETHER):
-            f = lowest_bit(bits)
-            bits &= bits - ONE_BIT
-            at = (place * FILTERS + f % FILTERS) * HIDDEN
-            low = add_product(low, made.current[f], load64(layers.hidden, at))
-            high = add_product(high, made.current[f], load64(layers.hidden, at + HALF))
+    """Return what the features of a row add to both halves of the hidden layer."""
+    patch, low, high = batch.patch[row], zeros64(), zeros64()
+    bits = positive_bits(load16(made.features, patch * FILTERS))
+    while bits != 0:
+        f = lowest_bit(bits)
+        bits &= bits - ONE_BIT
+        at = place * PLACE_SIZE + f * HIDDEN
+        low = add_product(low, made.features[patch, f], load64(layers.hidden, at))
+        high = add_product(high, made.features[patch, f], load64(layers.hidden, at + HALF))
     return low, high
 
 
@@ -163,10 +157,17 @@ def _add_to(hidden: Float32Array, i: int, low: Vector, high: Vector) -> None:
 
 
 @exact_part
-def _clear(array: Float32Array, size: int) -> None:
-    """Set the first elements of an array to 0, as many as ``size``, a multiple of 16."""
-    for at in range(0, size, 16):
+def _clear(array: Float32Array, start: int, end: int) -> None:
+    """Set the elements ``start`` to ``end`` - 1 of an array to 0; their number is a multiple of 16."""
+    for at in range(start, end, 16):
         store16(array, at, zeros16())
+
+
+@exact_part
+def _copy(source: Float32Array, into: Float32Array, size: int) -> None:
+    """Copy the first elements of an array, as many as ``size``, a multiple of 16."""
+    for at in range(0, size, 16):
+        store16(into, at, load16(source, at))
 
 
 @exact_part
@@ -182,7 +183,7 @@ def output(layers: Any, hidden: Float32Array, i: int, a: int) -> float:
 
 @exact_part
 def backward(layers: Layers, batch: Batch, made: Pass, output_gradient: Float32Array, gradient: Layers) -> None:
-    """Compute the gradient of the loss with respect to the parameters.
+    """Compute the gradient of the loss with respect to the parameters; it overwrites the hidden layer.
 
     Args:
         layers: the network.
@@ -191,42 +192,25 @@ def backward(layers: Layers, batch: Batch, made: Pass, output_gradient: Float32A
         output_gradient: [size, outputs] gradient of the loss with respect to the outputs.
         gradient: receives the result.
     """
-    size = len(output_gradient)
     _output_gradient(layers, made, output_gradient, gradient)
-    gradient.hidden_bias[:] = made.slope[size]
-    _clear(made.filters, made.filters.size)
-    bias = zeros16()
+    _clear(made.feature_slope, 0, batch.n_patches[0] * FILTERS)
+    _clear(gradient.hidden, 0, gradient.hidden.size)
     for place in range(len(batch.row_bounds) - 1):
-        first, start = batch.row_bounds[place], place * FILTERS * HIDDEN
-        for h in range(0, HIDDEN, FILTERS):
-            transpose16(layers.hidden, start + h, HIDDEN, made.weights, h * FILTERS, FILTERS)
-        _place_gradient(batch, made, place, size)
-        for h in range(0, HIDDEN, FILTERS):
-            transpose16(made.weight_slope, h * FILTERS, FILTERS, gradient.hidden, start + h, HIDDEN)
-        for row in range(first, batch.row_bounds[place + 1]):
-            slope = load16(made.feature_slope, (row - first) * FILTERS)
-            slope = where_positive(load16(made.features, row * FILTERS), slope)
-            bias = add(bias, slope)
-            for at in range(batch.cell_bounds[row], batch.cell_bounds[row + 1]):
-                for byte in range(4):
-                    cell = (batch.cells[at] >> (8 * byte) & 0xFF) * FILTERS
-                    store16(made.filters, cell, add(load16(made.filters, cell), slope))
-    for at in range(0, gradient.filters.size, FILTERS):
-        store16(gradient.filters, at, load16(made.filters, at))
-    _clear(made.filters, made.filters.size)
-    store16(gradient.filter_bias, 0, bias)
+        first, end = batch.row_bounds[place], batch.row_bounds[place + 1]
+        _sum_slopes(batch, made, place, gradient)
+        for row in range(first, end, BLOCK):
+            _block_gradient(layers, batch, made, place, row, min(BLOCK, end - row), gradient)
+    _filter_gradient(batch, made, gradient)
 
 
 @exact_part
 def _output_gradient(layers: Layers, made: Pass, output_gradient: Float32Array, gradient: Layers) -> None:
-    """Compute the gradient of the output layer, and that of the active units of the hidden layer."""
+    """Compute the gradients of the output layer and of the hidden bias, and put that of each hidden layer into it."""
     size, n_outputs = output_gradient.shape
     gradient.output[:] = ZERO
     gradient.output_bias[:] = ZERO
-    made.slope[size] = ZERO
-    whole = size * HIDDEN
+    gradient.hidden_bias[:] = ZERO
     for i in range(size):
-        count = 0
         for half in (0, HALF):
             hidden, slope = load64(made.hidden, i * HIDDEN + half), zeros64()
             for a in range(n_outputs):
@@ -238,61 +222,100 @@ def _output_gradient(layers: Layers, made: Pass, output_gradient: Float32Array, 
                     )
                     store64(gradient.output, at, total)
             slope = where_positive(hidden, slope)
-            store64(made.slope, whole + half, add(load64(made.slope, whole + half), slope))
-            store64(made.hidden, whole + half, slope)
-            bits = positive_bits(hidden)
-            while bits != 0:
-                h = half + lowest_bit(bits)
-                bits &= bits - ONE_BIT
-                made.active[i, count], made.slope[i, count] = h, made.hidden[size, h]
-                count += 1
-        while count % TOGETHER:
-            made.active[i, count], made.slope[i, count] = 0, ZERO
-            count += 1
-        made.n_active[i] = count
+            store64(gradient.hidden_bias, half, add(load64(gradient.hidden_bias, half), slope))
+            store64(made.hidden, i * HIDDEN + half, slope)
         for a in range(n_outputs):
             gradient.output_bias[a] += output_gradient[i, a]
 
 
 @exact_part
-def _place_gradient(batch: Batch, made: Pass, place: int, size: int) -> None:
-    """Compute the gradients of the weights and of the features of a place."""
-    first = batch.row_bounds[place]
-    _clear(made.weight_slope, made.weight_slope.size)
-    _clear(made.feature_slope, (batch.row_bounds[place + 1] - first) * FILTERS)
-    usual = load16(made.features, first * FILTERS)
-    rest = _add_outer_product(made, size, usual)
-    for k in range(batch.exception_bounds[place], batch.exception_bounds[place + 1]):
-        row = batch.row[k]
-        back = _add_outer_product(made, batch.position[k], subtract(load16(made.features, row * FILTERS), usual))
-        at = (row - first) * FILTERS
-        store16(made.feature_slope, at, add(load16(made.feature_slope, at), back))
-        rest = subtract(rest, back)
-    store16(made.feature_slope, 0, rest)
+def _sum_slopes(batch: Batch, made: Pass, place: int, gradient: Layers) -> None:
+    """Sum the gradients of the hidden layer over the images of each row of a place."""
+    slopes, start, size = made.hidden, made.start, len(batch.image)
+    first, single = batch.row_bounds[place], batch.first_single[place]
+    rest_low, rest_high = load64(gradient.hidden_bias, 0), load64(gradient.hidden_bias, HALF)
+    for row in range(first + 1, single):
+        low = high = zeros64()
+        for k in range(batch.member_bounds[row], batch.member_bounds[row + 1]):
+            at = batch.member[k] * HIDDEN
+            low, high = add(low, load64(slopes, at)), add(high, load64(slopes, at + HALF))
+        rest_low, rest_high = subtract(rest_low, low), subtract(rest_high, high)
+        start[row - first] = (size + row - first) * HIDDEN
+        _set(slopes, start[row - first], low, high)
+    for row in range(single, batch.row_bounds[place + 1]):
+        at = batch.member[batch.member_bounds[row]] * HIDDEN
+        rest_low, rest_high = subtract(rest_low, load64(slopes, at)), subtract(rest_high, load64(slopes, at + HALF))
+        start[row - first] = at
+    start[0] = size * HIDDEN
+    _set(slopes, start[0], rest_low, rest_high)
 
 
 @exact_part
-def _add_outer_product(made: Pass, i: int, features: Vector) -> Vector:
-    """Add the product of the gradient of image ``i`` with features to that of the weights.
+def _set(array: Float32Array, at: int, low: Vector, high: Vector) -> None:
+    """Write both halves of a hidden layer to an array, from element ``at`` on."""
+    store64(array, at, low)
+    store64(array, at + HALF, high)
 
-    Returns:
-        The product of the gradient with the weights: the gradient of the features.
+
+@exact_part
+def _block_gradient(
+    layers: Layers, batch: Batch, made: Pass, place: int, row: int, count: int, gradient: Layers
+) -> None:
+    """Add the part of ``count`` rows of a place, at most `BLOCK`, to the gradients of the weights and the features."""
+    skipped = row - batch.row_bounds[place]
+    for r in range(count):
+        store16(made.block, r * FILTERS, load16(made.features, batch.patch[row + r] * FILTERS))
+    for r in range(0, BLOCK, 16):
+        transpose16(made.block, r * FILTERS, FILTERS, made.turned, r, BLOCK)
+    for f in range(FILTERS):
+        _add_outer_products(layers, made, place, f, skipped, count, gradient)
+    for r in range(0, BLOCK, 16):
+        transpose16(made.turned_slope, r, BLOCK, made.block, r * FILTERS, FILTERS)
+    for r in range(count):
+        at = batch.patch[row + r] * FILTERS
+        store16(made.feature_slope, at, add(load16(made.feature_slope, at), load16(made.block, r * FILTERS)))
+
+
+@exact_part
+def _add_outer_products(
+    layers: Layers, made: Pass, place: int, f: int, skipped: int, count: int, gradient: Layers
+) -> None:
+    """Do the part of `_block_gradient` of filter ``f``, after ``skipped`` rows of the place.
+
+    The gradient of features that are 0 is not written; `_filter_gradient` ignores it.
     """
-    b0 = b1 = b2 = b3 = zeros16()
-    for j in range(0, made.n_active[i], TOGETHER):
-        b0 = _add_unit(made, i, j, features, b0)
-        b1 = _add_unit(made, i, j + 1, features, b1)
-        b2 = _add_unit(made, i, j + 2, features, b2)
-        b3 = _add_unit(made, i, j + 3, features, b3)
-    return add(add(b0, b1), add(b2, b3))
+    weights = place * PLACE_SIZE + f * HIDDEN
+    low, high = load64(layers.hidden, weights), load64(layers.hidden, weights + HALF)
+    total_low, total_high = load64(gradient.hidden, weights), load64(gradient.hidden, weights + HALF)
+    bits = positive_bits(load16(made.turned, f * BLOCK))
+    bits |= positive_bits(load16(made.turned, f * BLOCK + 16)) << np.uint64(16)
+    bits &= (ONE_BIT << np.uint64(count)) - ONE_BIT
+    while bits != 0:
+        r = lowest_bit(bits)
+        bits &= bits - ONE_BIT
+        at = made.start[skipped + r]
+        slope_low, slope_high = load64(made.hidden, at), load64(made.hidden, at + HALF)
+        total_low = add_product(total_low, made.turned[f, r], slope_low)
+        total_high = add_product(total_high, made.turned[f, r], slope_high)
+        made.turned_slope[f, r] = sum_of(add_product(add_product(zeros64(), low, slope_low), high, slope_high))
+    _set(gradient.hidden, weights, total_low, total_high)
 
 
 @exact_part
-def _add_unit(made: Pass, i: int, j: int, features: Vector, back: Vector) -> Vector:
-    """Do the part of `_add_outer_product` of one hidden unit; return the sum with ``back``."""
-    at, slope = made.active[i, j] * FILTERS, made.slope[i, j]
-    store16(made.weight_slope, at, add_product(load16(made.weight_slope, at), slope, features))
-    return add_product(back, slope, load16(made.weights, at))
+def _filter_gradient(batch: Batch, made: Pass, gradient: Layers) -> None:
+    """Compute the gradient of the filters from that of the features."""
+    _clear(made.filters, 0, made.filters.size)
+    bias = zeros16()
+    for patch in range(batch.n_patches[0]):
+        slope = where_positive(load16(made.features, patch * FILTERS), load16(made.feature_slope, patch * FILTERS))
+        bias = add(bias, slope)
+        for at in range(batch.cell_bounds[patch], batch.cell_bounds[patch + 1]):
+            for byte in range(4):
+                cell = (batch.cells[at] >> (8 * byte) & 0xFF) * FILTERS
+                store16(made.filters, cell, add(load16(made.filters, cell), slope))
+    _copy(made.filters, gradient.filters, gradient.filters.size)
+    _clear(made.filters, 0, made.filters.size)
+    store16(gradient.filter_bias, 0, bias)
 
 
 @exact_part

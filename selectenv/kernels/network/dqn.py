@@ -128,11 +128,11 @@ def find_usual(patches: Patches, batch: Batch) -> None:
         now = batch.clock[0] << ROW_BITS
         for i in range(size):
             patch = patches.number[batch.image[i], place]
-            if batch.mark[patch] < now:
-                batch.mark[patch] = now + distinct
+            if batch.mark[patch, 0] < now:
+                batch.mark[patch, 0] = now + distinct
                 met[distinct], times[distinct] = patch, 0
                 distinct += 1
-            times[batch.mark[patch] - now] += 1
+            times[batch.mark[patch, 0] - now] += 1
         best = 0
         for k in range(1, distinct):
             if times[k] > times[best]:

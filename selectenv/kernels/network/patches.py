@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from selectenv.kernels.compiled import exact_part, inlined, kernel
+from selectenv.kernels.network.simd import aligned_zeros, transpose16
 from selectenv.kernels.rng import INCREMENT, mix
 from selectenv.kernels.threads import slices
-from selectenv.typing import ByteArray, Int32Array, IntArray, Uint32Array, UintArray
+from selectenv.typing import ByteArray, Float32Array, Int32Array, IntArray, Uint32Array, UintArray
 
 REACH = 3
 """Rows and columns of a patch."""
@@ -20,6 +21,8 @@ CELLS = 128
 """Numbers of cells: those of a patch, at most 126, and `NO_CELL`."""
 NO_CELL = CELLS - 1
 """Fills up the last word of a patch."""
+BLOCK = 16
+"""Images and places whose patch numbers are transposed together."""
 ROW_BITS = 20
 """Bits of a row in `Batch.mark`; batches are smaller than two to the power of this."""
 
@@ -40,37 +43,37 @@ class Patches(NamedTuple):
 class Batch(NamedTuple):
     """The images of one update, as rows of a table of distinct patches; reused from update to update.
 
-    The first row of each place is its usual patch, and the images with another one are its exceptions.
+    The first row of each place is its usual patch, and the images with another one are its exceptions. Next come the
+    rows that several exceptions share, then those of a single exception.
     """
 
     image: Int32Array
     """[size] the images by number; -1 for a missing image, which counts as one of usual patches."""
-    number: Int32Array
-    """[size, places] the patch of each image at each place."""
+    number: Float32Array
+    """[places, padded size] the bits of the number of each image's patch."""
     row_bounds: IntArray
     """[places + 1] the rows of a place are row_bounds[place]..row_bounds[place + 1] - 1."""
-    exception_bounds: IntArray
-    """[places + 1] the same for exceptions."""
-    position: Int32Array
-    """[exceptions] the position in the batch of each exception."""
-    row: Int32Array
-    """[exceptions] its row."""
-    shared_bounds: IntArray
-    """[places + 1] the same for those exceptions that share their row."""
-    shared: Int32Array
-    """[exceptions] these exceptions by number."""
+    first_single: IntArray
+    """[places] the first row of a single exception."""
+    member_bounds: Int32Array
+    """[rows + 1] range of members of each row; the usual patches have none."""
+    member: Int32Array
+    """[exceptions] the positions in the batch of the exceptions, row by row."""
     patch: Int32Array
-    """[rows] the patch of each row."""
-    only: Int32Array
-    """[rows] the position in the batch of the only exception with this row; -1 if there are several or none."""
+    """[rows] the patch of each row; the patches of a batch are numbered anew, from 0."""
+    n_patches: IntArray
+    """[1] number of distinct patches of the batch."""
+    source: Int32Array
+    """[distinct patches] their numbers among all patches."""
     cell_bounds: Int32Array
-    """[rows + 1] range of words of each row."""
+    """[distinct patches + 1] range of words of each patch."""
     cells: Uint32Array
-    """The cells that are set in the patch of each row, as in `Patches`."""
+    """The cells that are set in each patch, as in `Patches`."""
     mark: IntArray
-    """[patches] where the patch was last met: the value of `clock`, then its row at that place, see `ROW_BITS`."""
+    """[patches, 2] values of `clock` when the patch was last met, at a place and in a batch; then its row at that place
+    and its number in that batch, see `ROW_BITS`."""
     clock: IntArray
-    """[1] number of places filled so far, over all batches."""
+    """[1] number of places and batches filled so far."""
 
 
 def find_patches(words: UintArray, shape: tuple[int, ...], weight: IntArray | None = None) -> Patches:
@@ -108,61 +111,155 @@ def new_batch(size: int, patches: Patches, words: int = 0) -> Batch:
     most = (size + 1) * places + 1  # rows, with room for one that is written and then dropped
     return Batch(
         image=np.empty(size, np.int32),
-        number=np.empty((size, places), np.int32),
+        number=aligned_zeros(places, -(-size // BLOCK) * BLOCK),
         row_bounds=np.zeros(places + 1, np.int64),
-        exception_bounds=np.zeros(places + 1, np.int64),
-        position=np.empty(most, np.int32),
-        row=np.empty(most, np.int32),
-        shared_bounds=np.zeros(places + 1, np.int64),
-        shared=np.empty(most, np.int32),
+        first_single=np.zeros(places, np.int64),
+        member_bounds=np.zeros(most, np.int32),
+        member=np.empty(most, np.int32),
         patch=np.empty(most, np.int32),
-        only=np.empty(most, np.int32),
+        n_patches=np.zeros(1, np.int64),
+        source=np.empty(most, np.int32),
         cell_bounds=np.zeros(most, np.int32),
         cells=np.empty(most * (words or int(np.diff(patches.first).max())), np.uint32),
-        mark=np.full(distinct, -1, np.int64),
+        mark=np.full((distinct, 2), -1, np.int64),
         clock=np.zeros(1, np.int64),
     )
+
+
+class _Exceptions(NamedTuple):
+    """The exceptions of one place, and the rows of the place in the order in which they are met."""
+
+    position: Int32Array
+    """[exceptions] the position in the batch."""
+    row: Int32Array
+    """[exceptions] the patch, then its row."""
+    patch: Int32Array
+    """[rows] the patch of each row."""
+    times: Int32Array
+    """[rows] its number of exceptions."""
+    sorted_row: Int32Array
+    """[rows] the row after sorting."""
+    next_member: Int32Array
+    """[rows] where the next exception of the row belongs in `Batch.member`."""
 
 
 @exact_part
 def fill_batch(batch: Batch, patches: Patches) -> None:
     """Find the rows and the exceptions of the images of a batch; inner loops have no branches that mispredict."""
-    image, number, position, row, mark = batch.image, batch.number, batch.position, batch.row, batch.mark
-    for i in range(len(image)):
-        number[i] = patches.number[image[i]] if image[i] >= 0 else patches.usual
-    rows, exceptions, shared, cells = 0, np.uint64(0), np.uint64(0), 0
+    _turn_numbers(batch, patches)
+    room = len(batch.image) + 1
+    found = _Exceptions(
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.zeros(room, np.int32),
+        np.empty(room, np.int32),
+    )
+    batch.clock[0] += 1
+    start, rows, members, known = batch.clock[0] << ROW_BITS, 0, 0, 0
     for place in range(len(patches.usual)):
-        start, usual = exceptions, patches.usual[place]
-        for i in range(len(image)):
-            position[exceptions], row[exceptions] = i, number[i, place]
-            exceptions += np.uint64(number[i, place] != usual)
-        batch.exception_bounds[place + 1] = exceptions
-        batch.clock[0] += 1
-        now = batch.clock[0] << ROW_BITS
-        batch.patch[rows], batch.only[rows] = usual, -1
-        distinct = 1
-        for k in range(start, exceptions):
-            patch = row[k]
-            known = mark[patch] - now
-            new = known < 0
-            mine = distinct if new else known
-            mark[patch] = now + mine
-            batch.patch[rows + distinct] = patch
-            batch.only[rows + mine] = position[k] if new else -1
-            row[k] = rows + mine
-            distinct += new
-        for k in range(start, exceptions):
-            batch.shared[shared] = k
-            shared += np.uint64(batch.only[row[k]] < 0)
-        batch.shared_bounds[place + 1] = shared
-        for r in range(rows, rows + distinct):
-            patch = batch.patch[r]
-            for at in range(patches.first[patch], patches.first[patch + 1]):
-                batch.cells[cells] = patches.cells[at]
-                cells += 1
-            batch.cell_bounds[r + 1] = cells
+        count = _find_exceptions(batch, found, place, patches.usual[place])
+        distinct = _find_rows(batch, found, count, patches.usual[place])
+        _sort_rows(batch, found, place, distinct, members, members + count)
+        for k in range(count):
+            row = found.row[k]
+            batch.member[found.next_member[row]] = found.position[k]
+            found.next_member[row] += 1
+        known = _number_patches_anew(batch, found, rows, distinct, start, known)
         rows += distinct
+        members += count
         batch.row_bounds[place + 1] = rows
+    batch.member_bounds[rows] = members
+    batch.n_patches[0] = known
+    _copy_cells(batch, patches)
+
+
+@exact_part
+def _turn_numbers(batch: Batch, patches: Patches) -> None:
+    """Look up the patches of the images, and lay them out place by place."""
+    places, width = batch.number.shape
+    block = np.empty((BLOCK, places), np.int32)
+    bits = block.view(np.float32)
+    for first in range(0, width, BLOCK):
+        for i in range(min(BLOCK, len(batch.image) - first)):
+            image = batch.image[first + i]
+            block[i] = patches.number[image] if image >= 0 else patches.usual
+        for place in range(0, places, BLOCK):
+            transpose16(bits, place, places, batch.number, place * width + first, width)
+
+
+@exact_part
+def _find_exceptions(batch: Batch, found: _Exceptions, place: int, usual: int) -> int:
+    """List the images with another patch than the usual one; return their number."""
+    number, count = batch.number.view(np.int32), np.uint64(0)
+    for i in range(len(batch.image)):
+        found.position[count], found.row[count] = i, number[place, i]
+        count += np.uint64(number[place, i] != usual)
+    return int(count)
+
+
+@exact_part
+def _find_rows(batch: Batch, found: _Exceptions, count: int, usual: int) -> int:
+    """Number the patches of a place in the order in which they are met, after the usual one; return their number."""
+    batch.clock[0] += 1
+    now, distinct, found.patch[0] = batch.clock[0] << ROW_BITS, 1, usual
+    for k in range(count):
+        patch = found.row[k]
+        known = batch.mark[patch, 0] - now
+        new = known < 0
+        row = distinct if new else known
+        batch.mark[patch, 0] = now + row
+        found.patch[distinct] = patch
+        found.times[row] = 1 if new else found.times[row] + 1
+        found.row[k] = row
+        distinct += new
+    return distinct
+
+
+@exact_part
+def _sort_rows(batch: Batch, found: _Exceptions, place: int, distinct: int, members: int, end: int) -> None:
+    """Put the rows that several exceptions share before those of a single one, and share out the range of members."""
+    rows = batch.row_bounds[place]
+    low, high = 1, distinct - 1
+    batch.member_bounds[rows] = members
+    for r in range(1, distinct):
+        several = found.times[r] > 1
+        row = low if several else high
+        found.sorted_row[r] = row
+        found.next_member[r] = members if several else end - (distinct - high)
+        batch.member_bounds[rows + row] = found.next_member[r]
+        members += found.times[r] if several else 0
+        low += several
+        high -= not several
+    batch.first_single[place] = rows + low
+
+
+@exact_part
+def _number_patches_anew(batch: Batch, found: _Exceptions, rows: int, distinct: int, start: int, known: int) -> int:
+    """Number the patches of a place within the batch, of which ``known`` are known; return how many are known now."""
+    for r in range(distinct):
+        patch = found.patch[r]
+        number = batch.mark[patch, 1] - start
+        new = number < 0
+        number = known if new else number
+        batch.mark[patch, 1] = start + number
+        batch.source[known] = patch
+        batch.patch[rows + found.sorted_row[r]] = number
+        known += new
+    return known
+
+
+@exact_part
+def _copy_cells(batch: Batch, patches: Patches) -> None:
+    """Copy the cells of the distinct patches of a batch."""
+    words = 0
+    for p in range(batch.n_patches[0]):
+        patch = batch.source[p]
+        for at in range(patches.first[patch], patches.first[patch + 1]):
+            batch.cells[words] = patches.cells[at]
+            words += 1
+        batch.cell_bounds[p + 1] = words
 
 
 @kernel

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import selectenv
 from experiments.benchmarks.bench_networks import TorchIql, ordinary, tensors
 from experiments.training.small_cnn import SmallCnn, to_tensor
-from selectenv.kernels.network.backprop import Adam, adam_step, backward, follow, forward, new_pass, output
+from selectenv.kernels.network.backprop import BLOCK, Adam, adam_step, backward, follow, forward, new_pass, output
 from selectenv.kernels.network.cnn import Layers, outputs, split
 from selectenv.kernels.network.packed_images import pack
 from selectenv.kernels.network.patches import NO_CELL, fill_batch, find_patches, new_batch
@@ -98,24 +98,25 @@ def test_a_batch_is_a_table_of_distinct_patches(states):
     for _ in range(2):  # room is used again
         batch.image[:] = states
         fill_batch(batch, patches)
+        source = batch.source[: batch.n_patches[0]]
+        assert len(set(source)) == len(source)
+        for number, patch in enumerate(source):
+            mine = cells_of(batch.cells, batch.cell_bounds, number)
+            np.testing.assert_array_equal(mine, cells_of(patches.cells, patches.first, patch))
         for place in range(64):
             rows = range(batch.row_bounds[place], batch.row_bounds[place + 1])
             usual = patches.usual[place]
-            assert batch.patch[rows[0]] == usual
-            shown = {int(patches.number[state, place]) for state in states if state >= 0} - {usual}
-            assert sorted(batch.patch[rows[1:]]) == sorted(shown)
-            for row in rows:
-                mine = cells_of(batch.cells, batch.cell_bounds, row)
-                np.testing.assert_array_equal(mine, cells_of(patches.cells, patches.first, batch.patch[row]))
-            exceptions = range(batch.exception_bounds[place], batch.exception_bounds[place + 1])
+            shown = [patches.number[state, place] if state >= 0 else usual for state in states]
+            assert source[batch.patch[rows[0]]] == usual
+            assert sorted(source[batch.patch[rows]]) == sorted({*shown, usual})
             found = np.full(len(states), usual)
-            found[batch.position[exceptions]] = batch.patch[batch.row[exceptions]]
-            wanted = [patches.number[state, place] if state >= 0 else usual for state in states]
-            np.testing.assert_array_equal(found, wanted)
-            held = {row: [batch.position[k] for k in exceptions if batch.row[k] == row] for row in rows}
-            assert [batch.only[row] for row in rows] == [p[0] if len(p) == 1 else -1 for p in held.values()]
-            shared = batch.shared[batch.shared_bounds[place] : batch.shared_bounds[place + 1]]
-            assert list(shared) == [k for k in exceptions if len(held[batch.row[k]]) > 1]
+            for row in rows:
+                members = batch.member[batch.member_bounds[row] : batch.member_bounds[row + 1]]
+                assert list(members) == sorted(members)
+                assert min(len(members), 2) == (0 if row == rows[0] else 1 if row >= batch.first_single[place] else 2)
+                found[members] = source[batch.patch[row]]
+            np.testing.assert_array_equal(found, shown)
+    assert len(source) == batch.patch[: rows[-1] + 1].max() + 1
 
 
 def all_outputs(layers, made, size):
@@ -145,6 +146,26 @@ def test_forwards_and_backwards_agree_with_autograd(channels, n_outputs):
         backward(ours.layers, batch, made, wanted, ours.gradient)
         for mine, other in zip(ours.gradient, as_layers([p.grad.numpy() for p in network.parameters()]), strict=True):
             close(mine, other)
+
+
+def test_gradients_of_many_rows_agree_with_autograd():
+    """Places with more rows than are processed together, most of them of a single image."""
+    torch.manual_seed(1)
+    images, network = random_images(3, 10, count=90, density=0.05), SmallCnn(10, 6)
+    ours = new_network(ImageArchitecture(10), 6, np.random.default_rng(0))
+    copy_weights(network, ours.layers)
+    patches = find_patches(pack(images), images.shape[1:])
+    states = np.append(np.arange(90), np.arange(40)).astype(np.int32)
+    batch, made = new_batch(len(states), patches), new_pass(len(states))
+    batch.image[:] = states
+    fill_batch(batch, patches)
+    assert np.diff(batch.row_bounds).max() > 2 * BLOCK
+    wanted = np.random.default_rng(3).normal(size=(len(states), 6)).astype(np.float32)
+    (network(to_tensor(images[states])) * torch.from_numpy(wanted)).sum().backward()
+    forward(ours.layers, batch, made)
+    backward(ours.layers, batch, made, wanted, ours.gradient)
+    for mine, other in zip(ours.gradient, as_layers([p.grad.numpy() for p in network.parameters()]), strict=True):
+        close(mine, other)
 
 
 def test_missing_images_change_nothing():
