@@ -31,6 +31,7 @@ from selectenv.kernels.network.simd import (
     load64,
     lowest_bit,
     positive_bits,
+    prefetch,
     store16,
     store64,
     subtract,
@@ -109,6 +110,7 @@ def forward(layers: Layers, batch: Batch, made: Pass) -> None:
     low, high = load64(layers.hidden_bias, 0), load64(layers.hidden_bias, HALF)
     for place in range(len(batch.row_bounds) - 1):
         first = batch.row_bounds[place]
+        _prefetch_weights(layers, place + 1)
         usual_low, usual_high = _contribution(layers, batch, made, place, first)
         low, high = add(low, usual_low), add(high, usual_high)
         for row in range(first + 1, batch.row_bounds[place + 1]):
@@ -146,6 +148,13 @@ def _contribution(layers: Layers, batch: Batch, made: Pass, place: int, row: int
         low = add_product(low, made.features[patch, f], load64(layers.hidden, at))
         high = add_product(high, made.features[patch, f], load64(layers.hidden, at + HALF))
     return low, high
+
+
+@exact_part
+def _prefetch_weights(layers: Layers, place: int) -> None:
+    """Bring the weights of a place into the cache while another place is processed."""
+    for at in range(place * PLACE_SIZE, (place + 1) * PLACE_SIZE, 16):
+        prefetch(layers.hidden, at)
 
 
 @exact_part
@@ -197,6 +206,7 @@ def backward(layers: Layers, batch: Batch, made: Pass, output_gradient: Float32A
     _clear(gradient.hidden, 0, gradient.hidden.size)
     for place in range(len(batch.row_bounds) - 1):
         first, end = batch.row_bounds[place], batch.row_bounds[place + 1]
+        _prefetch_weights(layers, place + 1)
         _sum_slopes(batch, made, place, gradient)
         for row in range(first, end, BLOCK):
             _block_gradient(layers, batch, made, place, row, min(BLOCK, end - row), gradient)

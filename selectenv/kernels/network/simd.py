@@ -121,6 +121,23 @@ load64, store64, zeros64 = _load(_LONG), _store(_LONG), _zeros(_LONG)
 
 
 @_intrinsic
+def prefetch(typing_context: Any, array: Any, at: Any) -> Any:
+    """Fetch the cache line of element ``at`` of an array, counted through all of its axes; it may lie outside."""
+    _check_array(array)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, at = arguments
+        pointer = context.make_array(array)(context, builder, values).data
+        pointer = builder.bitcast(builder.gep(pointer, [at]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type] + [_INDEX] * 3)
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+        builder.call(function, [pointer, _INDEX(0), _INDEX(3), _INDEX(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@_intrinsic
 def add(typing_context: Any, left: Any, right: Any) -> Any:
     """Return the sum of two vectors."""
     return left(left, right), lambda context, builder, signature, arguments: builder.fadd(*arguments)

@@ -14,6 +14,7 @@ from selectenv.kernels.network.simd import (
     load64,
     lowest_bit,
     positive_bits,
+    prefetch,
     store16,
     store64,
     subtract,
@@ -61,6 +62,17 @@ def test_blocks_are_transposed():
     wanted = np.zeros_like(into)
     wanted[:16, 16:] = source[:, 5:21].T
     np.testing.assert_array_equal(into, wanted)
+
+
+def test_prefetching_changes_nothing():
+    @njit
+    def fetch(array):
+        prefetch(array, 16)
+        prefetch(array, 1 << 40)
+
+    array = normal(4, 16)
+    fetch(array)
+    np.testing.assert_array_equal(array, normal(4, 16))
 
 
 def test_rows_of_aligned_arrays_are_cache_lines():
