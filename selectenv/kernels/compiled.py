@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -11,6 +12,11 @@ from numba.extending import overload
 from selectenv.kernels.threads import is_worker_process
 
 F = TypeVar("F", bound=Callable[..., Any])
+SOURCES = tuple(
+    (str(path.relative_to(path.parents[1])), path.stat().st_mtime_ns, path.stat().st_size)
+    for path in sorted(Path(__file__).parent.rglob("*.py"))
+)
+"""Names, times and sizes of all source files of kernels."""
 EXACT_PART: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
@@ -19,13 +25,23 @@ EXACT_PART: dict[str, Any] = {
 }
 
 
+def _cached(function: F, **options: Any) -> F:
+    """Compile ``function`` at its first call, and keep the result on disk until any source file of kernels changes.
+
+    Numba would only notice changes of the file of ``function``, but kernels contain parts from other files.
+    """
+    compiled = numba.njit(cache=True, **options)(function)
+    cached = compiled._cache._cache_file
+    cached._source_stamp = (cached._source_stamp, SOURCES)
+    return cast(F, compiled)
+
+
 def kernel(function: F) -> F:
     """Compile ``function`` at its first call.
 
     Floating-point operations are never reordered, so one lane of a batch and a batch of one give the same bits.
     """
-    compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-    return cast(F, compile_(function))
+    return _cached(function, nogil=True, error_model="numpy", fastmath={"contract"})
 
 
 def inlined(function: F) -> F:
@@ -33,8 +49,7 @@ def inlined(function: F) -> F:
 
     A part of a kernel that is seldom called from Python is cheaper to compile this way than as a kernel of its own.
     """
-    compile_ = numba.njit(inline="always", cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-    return cast(F, compile_(function))
+    return _cached(function, inline="always", nogil=True, error_model="numpy", fastmath={"contract"})
 
 
 def summing_kernel(function: F) -> F:
@@ -42,8 +57,7 @@ def summing_kernel(function: F) -> F:
 
     The compiler chooses the order once: the same machine gives the same bits every time.
     """
-    compile_ = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-    return cast(F, compile_(function))
+    return _cached(function, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 def exact_part(function: F) -> F:
@@ -52,16 +66,12 @@ def exact_part(function: F) -> F:
     The compiler inlines it before it optimises the caller, so a process that compiles a kernel and one that loads the
     parts from the cache run the same machine code.
     """
-    compile_ = numba.njit(cache=True, **EXACT_PART)
-    return cast(F, compile_(function))
+    return _cached(function, **EXACT_PART)
 
 
 def summing_part(function: F) -> F:
     """Compile ``function`` into every kernel that calls it, with the arithmetic of `summing_kernel`."""
-    compile_ = numba.njit(
-        cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True
-    )
-    return cast(F, compile_(function))
+    return _cached(function, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
 
 
 def part_by_type(parts: Mapping[type, Callable[..., Any]]) -> Callable[..., Any]:

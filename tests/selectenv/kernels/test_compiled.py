@@ -1,8 +1,12 @@
-"""The notice that kernels are being compiled: once per process, only if something is compiled, not in workers."""
+"""Compiled kernels: when users are told that something is compiled, and when the cache on disk is out of date."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
+
+import selectenv
 
 NOTICE = "selectenv: compiling numba kernels"
 CODE = """
@@ -29,3 +33,35 @@ def test_other_peoples_kernels_and_workers_are_silent(tmp_path):
     own = "import numba, selectenv\nnumba.njit(lambda x: x + 1)(1)"
     assert notices(tmp_path, own) == 0
     assert notices(tmp_path, LOKY_WORKER="1") == 0
+
+
+PART = """
+from selectenv.kernels.compiled import exact_part
+
+@exact_part
+def shifted(x):
+    return x + {}
+"""
+USER = """
+from selectenv.kernels.compiled import kernel
+from selectenv.kernels.part import shifted
+
+@kernel
+def doubled(x):
+    return 2.0 * shifted(x)
+"""
+
+
+def test_a_kernel_is_compiled_again_when_a_part_from_another_file_changes(tmp_path):
+    package = tmp_path / "selectenv"
+    shutil.copytree(Path(selectenv.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "*.npz"))
+    (package / "kernels/user.py").write_text(USER)
+    command = [sys.executable, "-c", "from selectenv.kernels.user import doubled; print(doubled(1.0))"]
+    found = []
+    for shift in (1, 1, 20):
+        source = PART.format(shift)
+        if not (package / "kernels/part.py").exists() or (package / "kernels/part.py").read_text() != source:
+            (package / "kernels/part.py").write_text(source)
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        found.append((float(ran.stdout), NOTICE in ran.stderr))
+    assert found == [(4.0, True), (4.0, False), (42.0, True)]
