@@ -120,12 +120,13 @@ class Imagine(RankingAgent):
         self._behaviour = Behaviour(self._world, self.observations, self.bonus if self.observations else 0.0)
         self._restart()
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether `learned` labels the world, because it has too many states."""
+        return self._instead is not None
+
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return, for planned states, 1 plus what their loss would cost, and for others less than 1; NaN if closed."""
-        if self._view is None:
-            raise NotTrainedError(
-                f"{self.name} does not know the data yet: call agent.begin(env.unwrapped.view()) after reset"
-            )
         if self._instead is not None:
             return self._instead.scores(obs, info)
         return only_open(self.outlook(obs).scores.copy(), info)
