@@ -34,8 +34,8 @@ FIRST_DRIVERS, DRIVERS = (
     ("learned", "imagine", "mixture"),
     ("student", "drawn", "student", "imagine", "mixture"),
 )
-"""Who chooses the labels of an episode, before there is a student and after: "student" takes its best label, "drawn" one
-in proportion to the softmax of its scores, and "mixture" draws who chooses at every decision."""
+"""Who chooses the labels of an episode, before there is a student and after: "student" takes its best label, "drawn"
+one in proportion to the softmax of its scores, and "mixture" draws who chooses at every decision."""
 MIXED = ("learned", "imagine", "teacher")
 FIRST_TEACHER_SHARE, TEACHER_SHARE = 0.15, 0.1
 """Share of the decisions that the teacher makes anyway."""

@@ -18,7 +18,6 @@ from selectenv.errors import MissingExtraError
 from selectenv.io.progress import progress
 from selectenv.io.weights import save_weights
 from selectenv.streams import generator
-from selectenv.typing import Float32Array
 
 try:
     import torch
@@ -145,6 +144,7 @@ def train_stacked(path: Path, settings: StackedSettings, seed: int = 0) -> None:
         WeightsFileError: a stored chunk is damaged or belongs to another run.
     """
     identity = {**asdict(settings), "seed": seed}
+    del identity["chunks"]  # a finished run can be continued
     folder = path.with_suffix("")
     files = [folder / f"{number:03d}.npz" for number in range(settings.chunks)]
     student: Parts | None = None

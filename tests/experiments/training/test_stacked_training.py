@@ -1,0 +1,44 @@
+"""Training of auto: chunks of decisions are stored, and a run that was interrupted gives the same network."""
+
+import numpy as np
+import pytest
+
+import agents
+
+pytest.importorskip("torch")
+
+from agents.imagine.stacked_network import read_stacked
+from experiments.training.stacked_decisions import Decisions, play_decisions
+from experiments.training.stacked_training import StackedSettings, fit_correction, train_stacked
+from selectenv.errors import OptionError, WeightsFileError
+
+SMALL = StackedSettings(chunks=2, decisions=8, first=1, refit=1, updates=4, batch=4)
+
+
+def test_training_resumes_and_repeats(tmp_path):
+    train_stacked(tmp_path / "one.npz", SMALL)
+    first = tmp_path / "one" / "000.npz"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "000.npz").write_bytes(first.read_bytes())
+    train_stacked(tmp_path / "other.npz", SMALL)
+    one, other = (read_stacked(tmp_path / f"{name}.npz")[0] for name in ("one", "other"))
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert agents.make("auto", weights=str(tmp_path / "one.npz")).card["seed"] == 0
+    with pytest.raises(WeightsFileError, match="belongs to another run"):
+        train_stacked(tmp_path / "other.npz", SMALL, seed=1)
+
+
+def test_a_fit_lowers_the_loss():
+    decisions = play_decisions(0, 30, None, seed=7)
+    assert all(len(x) == len(g) for x, g in zip(decisions.features, decisions.gains, strict=True))
+    start, end = (
+        fit_correction(decisions, StackedSettings(updates=updates, batch=16, averaging=0.0)) for updates in (1, 200)
+    )
+    assert not np.array_equal(start["outer.weight"], end["outer.weight"])
+    assert isinstance(decisions, Decisions)
+
+
+@pytest.mark.parametrize("options", [{"chunks": 0}, {"hidden": 0}, {"rate": 0.0}, {"dropout": 1.0}, {"decay": -1.0}])
+def test_invalid_settings(options):
+    with pytest.raises(OptionError):
+        StackedSettings(**options)
