@@ -71,7 +71,7 @@ class Decisions:
     def write(self, path: Path, identity: dict[str, Any]) -> None:
         """Write them to a file, atomically."""
         gains = np.concatenate(self.gains)
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "features": np.concatenate(self.features),
             "gains": np.nan_to_num(gains),
             "tried": ~np.isnan(gains),

@@ -4,7 +4,7 @@ The targets are those of `selector_training`: the softmax of what the teacher sa
 decisions are stored in chunks, and the network is fitted to all of them anew.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ SIMILAR = 4
 class StackedSettings:
     """Settings of the training."""
 
-    chunks: int = 20
+    chunks: int = 25
     """Number of chunks of decisions."""
     decisions: int = 1_000
     """Decisions per chunk, at least: the last episode is played to its end."""
@@ -43,21 +43,21 @@ class StackedSettings:
     """Chunks that are played without a student."""
     refit: int = 5
     """The student is fitted anew after this number of chunks."""
-    hidden: int = 16
+    hidden: int = 32
     """Width of the network."""
-    updates: int = 1_500
+    updates: int = 3_000
     """Number of mini-batches of a fit."""
     batch: int = 64
     """Decisions per mini-batch."""
     rate: float = 2e-3
     """Learning rate; it decays linearly to a tenth."""
-    decay: float = 0.1
+    decay: float = 0.01
     """Weight decay."""
-    dropout: float = 0.2
+    dropout: float = 0.1
     """Share of the codes of states that is hidden in training."""
     temperature: float = 0.15
     """Temperature of the softmax over the gains that gives the targets, as a share of the largest gain."""
-    averaging: float = 0.995
+    averaging: float = 0.998
     """Decay of the exponential moving average of the weights, which is the result."""
 
     def __post_init__(self) -> None:
@@ -70,6 +70,11 @@ class StackedSettings:
         check_real("dropout", self.dropout, "[0, 1)")
         check_real("temperature", self.temperature, "(0, inf)")
         check_real("averaging", self.averaging, "[0, 1)")
+
+    def of_students(self) -> "StackedSettings":
+        """Return the settings of the students that choose labels: fitted to less, they are regularised more."""
+        hidden, updates = min(self.hidden, 16), min(self.updates, 1_500)
+        return replace(self, hidden=hidden, updates=updates, decay=0.1, dropout=0.2, averaging=0.995)
 
 
 class Correction(nn.Module):
@@ -101,7 +106,8 @@ class Correction(nn.Module):
         pool = torch.cat([code.sum(dim=1) / seen.sum(dim=1).clamp(min=1), code.amax(dim=1)], dim=1)
         beside = pool[:, None].expand(-1, features.shape[1], -1)
         inner = functional.relu(self.inner(torch.cat([code, beside], dim=2)))
-        return self.scale * shares + self.outer(inner)[:, :, 0]
+        scores: torch.Tensor = self.scale * shares + self.outer(inner)[:, :, 0]
+        return scores
 
 
 def fit_correction(decisions: Decisions, settings: StackedSettings, seed: int = 0) -> Parts:
@@ -143,8 +149,7 @@ def train_stacked(path: Path, settings: StackedSettings, seed: int = 0) -> None:
     Raises:
         WeightsFileError: a stored chunk is damaged or belongs to another run.
     """
-    identity = {**asdict(settings), "seed": seed}
-    del identity["chunks"]  # a finished run can be continued
+    identity = {"decisions": settings.decisions, "first": settings.first, "refit": settings.refit, "seed": seed}
     folder = path.with_suffix("")
     files = [folder / f"{number:03d}.npz" for number in range(settings.chunks)]
     student: Parts | None = None
@@ -152,7 +157,10 @@ def train_stacked(path: Path, settings: StackedSettings, seed: int = 0) -> None:
     for number, file in progress(enumerate(files), len(files), "chunks"):
         usable = settings.first + (number - settings.first) // settings.refit * settings.refit
         if number >= settings.first and usable != fitted and not file.exists():
-            student, fitted = fit_correction(Decisions.read(files[:usable], identity), settings, seed), usable
+            student, fitted = (
+                fit_correction(Decisions.read(files[:usable], identity), settings.of_students(), seed),
+                usable,
+            )
         if not file.exists():
             play_decisions(number, settings.decisions, student, seed).write(file, identity)
     save_stacked(path, fit_correction(Decisions.read(files, identity), settings, seed), settings, seed)
