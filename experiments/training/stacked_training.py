@@ -6,7 +6,6 @@ decisions are stored in chunks, and the network is fitted to all of them anew.
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -59,11 +58,13 @@ class StackedSettings:
     """Temperature of the softmax over the gains that gives the targets, as a share of the largest gain."""
     averaging: float = 0.998
     """Decay of the exponential moving average of the weights, which is the result."""
+    members: int = 3
+    """Networks that are fitted with different seeds; the result gives the mean of their scores."""
 
     def __post_init__(self) -> None:
         """Reject invalid settings."""
         check_int("chunks", self.chunks, 1, MOST_CHUNKS)
-        for name in ("decisions", "first", "refit", "hidden", "updates", "batch"):
+        for name in ("decisions", "first", "refit", "hidden", "updates", "batch", "members"):
             check_int(name, getattr(self, name))
         check_real("rate", self.rate, "(0, inf)")
         check_real("decay", self.decay, "[0, inf)")
@@ -163,10 +164,32 @@ def train_stacked(path: Path, settings: StackedSettings, seed: int = 0) -> None:
             )
         if not file.exists():
             play_decisions(number, settings.decisions, student, seed).write(file, identity)
-    save_stacked(path, fit_correction(Decisions.read(files, identity), settings, seed), settings, seed)
+    decisions = Decisions.read(files, identity)
+    members = [fit_correction(decisions, settings, seed + member) for member in range(settings.members)]
+    save_stacked(path, merged(members), settings, seed)
+
+
+def merged(members: list[Parts]) -> Parts:
+    """Return the layers of one network whose scores are the means of those of several of the same width."""
+    count, hidden = len(members), len(members[0]["encode.bias"])
+    inner = np.zeros((count * hidden, 3, count * hidden), np.float32)  # a member sees its own codes and pools
+    for i, member in enumerate(members):
+        own = slice(i * hidden, (i + 1) * hidden)
+        inner[own, :, own] = member["inner.weight"].reshape(hidden, 3, hidden)
+    joined = {
+        name: np.concatenate([member[name] for member in members])
+        for name in ("encode.weight", "encode.bias", "inner.bias")
+    }
+    return {
+        **joined,
+        "inner.weight": inner.reshape(count * hidden, -1),
+        "outer.weight": np.concatenate([member["outer.weight"] for member in members], axis=1) / np.float32(count),
+        "outer.bias": np.mean([member["outer.bias"] for member in members], axis=0),
+        "scale": np.mean([member["scale"] for member in members], dtype=np.float32),
+    }
 
 
 def save_stacked(path: Path, parts: Parts, settings: StackedSettings, seed: int) -> None:
     """Write the layers and the card of a network."""
-    card: dict[str, Any] = {"inputs": list(INPUTS), "seed": seed, **asdict(settings)}
+    card = {"inputs": list(INPUTS), "seed": seed, "settings": asdict(settings), "hidden": len(parts["encode.bias"])}
     save_weights(path, parts, card)

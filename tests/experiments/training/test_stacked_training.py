@@ -7,12 +7,13 @@ import agents
 
 pytest.importorskip("torch")
 
-from agents.imagine.stacked_network import read_stacked
+from agents.imagine.stacked_features import STACKED_NAMES
+from agents.imagine.stacked_network import INPUTS, columns_of, read_stacked, stacked_scores
 from experiments.training.stacked_decisions import Decisions, play_decisions
-from experiments.training.stacked_training import StackedSettings, fit_correction, train_stacked
+from experiments.training.stacked_training import StackedSettings, fit_correction, merged, train_stacked
 from selectenv.errors import OptionError, WeightsFileError
 
-SMALL = StackedSettings(chunks=2, decisions=8, first=1, refit=1, updates=4, batch=4)
+SMALL = StackedSettings(chunks=2, decisions=8, first=1, refit=1, updates=4, batch=4, members=2)
 
 
 def test_training_resumes_and_repeats(tmp_path):
@@ -36,6 +37,15 @@ def test_a_fit_lowers_the_loss():
     )
     assert not np.array_equal(start["outer.weight"], end["outer.weight"])
     assert isinstance(decisions, Decisions)
+
+
+def test_merged_networks_give_the_mean_of_their_scores():
+    decisions = play_decisions(1, 10, None, seed=7)
+    members = [fit_correction(decisions, StackedSettings(hidden=5, updates=20, batch=8), seed) for seed in range(3)]
+    columns = columns_of(list(INPUTS))
+    features = np.random.default_rng(0).uniform(-1, 1, (12, len(STACKED_NAMES))).astype(np.float32)
+    wanted = np.mean([stacked_scores(member, columns, features) for member in members], axis=0)
+    np.testing.assert_allclose(stacked_scores(merged(members), columns, features), wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("options", [{"chunks": 0}, {"hidden": 0}, {"rate": 0.0}, {"dropout": 1.0}, {"decay": -1.0}])
