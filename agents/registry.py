@@ -127,6 +127,7 @@ BUILT_IN = (
     "agents.heuristics",
     "agents.learned.selector",
     "agents.imagine.imagine_agent",
+    "agents.imagine.stacked_agent",
     "agents.search",
     "agents.sb3.sb3_agents",
 )

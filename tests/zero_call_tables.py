@@ -10,14 +10,14 @@ from tests.markdown_pages import ROOT, Table
 
 
 def stored_results() -> list[Result]:
-    """Return the committed results on data on which `auto` was played."""
+    """Return the committed results on data on which `learned` was played."""
     found = [
         Result(Cell(study, world, strategy, seed, json.loads(settings)), json.loads(records), seconds)
         for _, study, world, strategy, seed, settings, _, records, seconds, _ in read_archive(
             ROOT / "docs/archives/zero-call.jsonl.xz"
         )
     ]
-    played = {_data(result) for result in found if result.cell.strategy == "auto"}
+    played = {_data(result) for result in found if result.cell.strategy == "learned"}
     return [result for result in found if _data(result) in played]
 
 
@@ -35,8 +35,8 @@ def check_zero_call(table: Table) -> None:
             found = gaps[place].get(name.strip("*"))
             expected = "" if found is None else f"{found.summed.mean():.2f} ({found.per_budget.mean():.2f})"
             assert cell == expected, (name, place)
-    assert {len(gaps[place]["auto"].summed) for place in places[:4]} == {5}
-    assert {len(gaps[place]["auto"].summed) for place in places[4:]} == {30}
+    assert {len(gaps[place]["learned"].summed) for place in places[:4]} == {5}
+    assert {len(gaps[place]["learned"].summed) for place in places[4:]} == {30}
 
 
 def check_learned_by_world(table: Table) -> None:

@@ -1,21 +1,21 @@
 """imagine: labels what is worth most under reward functions that the data and the labels so far make plausible."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from agents.base import Agent, Info, Observation, RankingAgent, Taxonomy, feature, only_open, top_k
+from agents.base import Info, Observation, RankingAgent, Taxonomy, feature, only_open
 from agents.errors import NotTrainedError
 from agents.imagine.behaviour_likelihood import Behaviour
 from agents.imagine.imagined_model import ImaginedModel
+from agents.imagine.outlook import Outlook
 from agents.imagine.particles import Particles
 from agents.imagine.reward_prior import FAMILIES, is_sparse
 from agents.imagine.set_planner import SetPlanner
 from agents.learned.selector import LearnedSelector
-from agents.registry import make, register
+from agents.registry import register
 from selectenv.checks import check_flag, check_instance, check_int, check_name, check_real
 from selectenv.errors import LargeWorldWarning, OptionError
 from selectenv.streams import generator
@@ -35,10 +35,6 @@ CHOICES = {
 }
 LIKELY, SURE = 0.1, 100.0
 """Before rewards differ, the state that pays most with this probability is labelled first; and how much that scores."""
-ADVISERS = ("learned-v1", "terminal-guided", "terminal", "guided", "visitation")
-"""Strategies whose completions compete with the plan of a portfolio."""
-INFORMED = 0.25
-"""Share of a portfolio's margin that remains once revealed rewards differ, because plans are more reliable then."""
 CANDIDATES, FEW_CANDIDATES = 64, 4
 """States that plans consider, unless the budget is larger (half as many in large worlds), and in each step there."""
 PLANNED_PARTICLES, FEW_PARTICLES = 32, 16
@@ -49,7 +45,6 @@ CURIOSITY, TIES = 0.3, 1e-3
 """Weight of how little is known about the rewards of a state in the order of a plan, and among states outside of it."""
 
 
-@register("auto", portfolio=True)
 @register("imagine")
 @dataclass
 class Imagine(RankingAgent):
@@ -69,21 +64,12 @@ class Imagine(RankingAgent):
     """Whether the whole remaining budget is planned; otherwise the next label is the one that adds most at once."""
     families: str = "all"
     """Families of reward functions: "all", "sparse" or "dense"."""
-    portfolio: bool = False
-    """Whether other strategies propose completions too, which are followed unless the plan is clearly worth more."""
-    margin: float = 0.1
-    """How much more the plan must be worth than the best proposal, as a share of what all labels are worth."""
     seed: int = 0
     """Seed of the imagination."""
 
     name = "imagine"
+    features = ("labelled",)
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
-
-    @property
-    def features(self) -> Sequence[str]:  # type: ignore[override]  # a portfolio needs more
-        """Features that it needs to observe."""
-        advisers = [make(name) for name in ADVISERS] if self.portfolio else []
-        return tuple(dict.fromkeys(["labelled", *(name for adviser in advisers for name in adviser.features)]))
 
     def __post_init__(self) -> None:
         """Reject invalid options."""
@@ -92,8 +78,6 @@ class Imagine(RankingAgent):
         check_real("bonus", self.bonus, "[0, inf)")
         check_flag("planning", self.planning)
         check_name("value of `families`", self.families, CHOICES)
-        check_flag("portfolio", self.portfolio)
-        check_real("margin", self.margin, "(-inf, inf)")
         check_int("seed", self.seed, 0)
         self._view: SelectionView | None = None
         self._first: Particles | None = None
@@ -101,7 +85,6 @@ class Imagine(RankingAgent):
         self._known: tuple[Any, ...] = ()
         """What they depend on."""
         self._instead: LearnedSelector | None = None
-        self._advisers: list[Agent] = []
 
     def begin(self, view: SelectionView) -> None:
         """Imagine reward functions that explain the behaviour.
@@ -135,36 +118,27 @@ class Imagine(RankingAgent):
             self._first, self._known = None, known
         self._world = ImaginedModel(view)
         self._behaviour = Behaviour(self._world, self.observations, self.bonus if self.observations else 0.0)
-        self._advisers = [make(name) for name in ADVISERS] if self.portfolio else []
-        for adviser in self._advisers:
-            adviser.begin(view)
         self._restart()
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether `learned` labels the world, because it has too many states."""
+        return self._instead is not None
 
     def scores(self, obs: Observation, info: Info) -> FloatArray:
         """Return, for planned states, 1 plus what their loss would cost, and for others less than 1; NaN if closed."""
+        if self._instead is not None:
+            return self._instead.scores(obs, info)
+        return only_open(self.outlook(obs).scores.copy(), info)
+
+    def outlook(self, obs: Observation) -> Outlook:
+        """Return what is imagined after the labels so far, and the plan; not for worlds labelled by `learned`."""
         if self._view is None:
             raise NotTrainedError(
                 f"{self.name} does not know the data yet: call agent.begin(env.unwrapped.view()) after reset"
             )
-        if self._instead is not None:
-            return self._instead.scores(obs, info)
-        labels = labels_in_order(obs, self._view.budget)
-        self._catch_up(labels)
-        advice = self._advice(obs, info)
-        return only_open(self._scores.copy() if advice is None else advice, info)
-
-    def _advice(self, obs: Observation, info: Info) -> FloatArray | None:
-        """Return the scores [n] of the adviser whose completion is worth most; None if the plan is worth more."""
-        if not self._left or not self._advisers or self._scores.max() >= SURE:
-            return None
-        planned = only_open(self._scores, info)
-        left = min(self._left, int(np.count_nonzero(~np.isnan(planned))))  # a person may have skipped the others
-        plan = top_k(planned, left)
-        advice = [only_open(adviser.scores(obs, info), info) for adviser in self._advisers]
-        utilities = self._planner.utilities([plan, *(top_k(scores, left) for scores in advice)])
-        best = int(utilities[1:].argmax())
-        margin = self.margin * (INFORMED if self._particles.differs else 1.0)
-        return None if utilities[0] > utilities[1 + best] + margin else advice[best]
+        self._catch_up(labels_in_order(obs, self._view.budget))
+        return self._outlook
 
     def _restart(self) -> None:
         """Forget all labels."""
@@ -202,7 +176,7 @@ class Imagine(RankingAgent):
     def _make_plan(self, free: BoolArray, spent: int) -> None:
         """Plan the remaining labels, starting from the plan before."""
         assert self._view is not None
-        self._left = left = max(0, min(self._view.budget - spent, int(free.sum())))
+        left = max(0, min(self._view.budget - spent, int(free.sum())))
         rewards, weights = self._planned_particles(spent)
         labelled = self._world.data.labelable & ~free
         importance = self._behaviour.importance(rewards, weights)
@@ -211,34 +185,39 @@ class Imagine(RankingAgent):
         if len(candidates) > max(most, left):
             likely = np.argsort(-importance[candidates], kind="stable")[: max(most, left + most // 4)]
             candidates = np.sort(candidates[likely])
-        self._planner = planner = SetPlanner(
+        planner = SetPlanner(
             lambda masks: self._world.worth(rewards, masks), weights, labelled, free, candidates, importance
         )
         doubt = self._doubt(rewards, weights)
-        self._scores = np.where(free, TIES * doubt, 0.0)
-        if left < 1:
-            return
-        if left == 1 or not self.planning:
-            self._scores[planner.candidates] += planner.utilities([np.array([s]) for s in planner.candidates])
-            return
+        scores, chance = np.where(free, TIES * doubt, 0.0), self._chance_of_best()
+        if left == 1 or (left and not self.planning):
+            scores[planner.candidates] += planner.utilities([np.array([s]) for s in planner.candidates])
+            plan = np.array([np.where(free, scores, -np.inf).argmax()])
+        elif left:
+            self._plan = plan = self._improved_plan(planner, free, left, spent)
+            scores[plan] += 1.0 + planner.losses(plan) + CURIOSITY * doubt[plan]
+            likely = np.where(free, chance, 0.0)
+            if not self._particles.differs and likely.max() > LIKELY:
+                scores[int(likely.argmax())] += SURE
+        else:
+            plan = np.empty(0, np.int64)
+        self._outlook = Outlook(
+            self._particles, planner, plan, scores, free.copy(), rewards, weights, doubt, chance, importance
+        )
+
+    def _improved_plan(self, planner: SetPlanner, free: BoolArray, left: int, spent: int) -> IntArray:
+        """Return ``left`` states, starting from the plan before."""
         plan = self._plan[free[self._plan]][:left]
         rng = generator(self.seed, "imagine", "plan", spent)
-        if len(plan) == 0:
-            if self._world.is_large:
-                plans = [planner.forward(left, FEW_CANDIDATES)]
-            else:
-                plans = [planner.forward(left), planner.backward(left)]
-            evaluations = FEW_EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
-            plan = planner.improve(plans[int(planner.utilities(plans).argmax())], evaluations, rng)
-        else:
+        if len(plan):
             evaluations = FEW_EVALUATIONS if self._world.is_large else EVALUATIONS
-            plan = planner.improve(planner.extend(plan, left), evaluations, rng)
-        self._plan = plan
-        self._scores[plan] += 1.0 + planner.losses(plan) + CURIOSITY * doubt[plan]
-        if not self._particles.differs:
-            chance = np.where(free, self._chance_of_best(), 0.0)
-            if chance.max() > LIKELY:
-                self._scores[int(chance.argmax())] += SURE
+            return planner.improve(planner.extend(plan, left), evaluations, rng)
+        if self._world.is_large:
+            plans = [planner.forward(left, FEW_CANDIDATES)]
+        else:
+            plans = [planner.forward(left), planner.backward(left)]
+        evaluations = FEW_EVALUATIONS if self._world.is_large else FIRST_EVALUATIONS
+        return planner.improve(plans[int(planner.utilities(plans).argmax())], evaluations, rng)
 
     def _planned_particles(self, spent: int) -> tuple[FloatArray, FloatArray]:
         """Return the rewards [particles, pairs] and probabilities [particles] that plans average over."""

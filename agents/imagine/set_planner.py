@@ -50,11 +50,15 @@ class SetPlanner:
 
     def utilities(self, plans: Sequence[IntArray]) -> FloatArray:
         """Return the utility [plans] of adding each plan to the labels: 0 for nothing, about 1 for everything."""
+        return np.asarray(self.by_particle(plans) @ self._weights)
+
+    def by_particle(self, plans: Sequence[IntArray]) -> FloatArray:
+        """Return the utility [plans, particles] that adding each plan to the labels has under each particle."""
         masks = np.repeat(self.labelled[None], len(plans), axis=0)
         for mask, plan in zip(masks, plans, strict=True):
             mask[plan] = True
         self.evaluated += len(plans)
-        return np.asarray(((self._worth(masks) - self._low) / self._scale) @ self._weights)
+        return np.asarray((self._worth(masks) - self._low) / self._scale)
 
     def forward(self, size: int, shortlist: int = SHORTLIST) -> IntArray:
         """Return ``size`` states, each of which adds most to those before it; gains are updated lazily.

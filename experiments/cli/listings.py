@@ -33,7 +33,7 @@ STRATEGIES = {
     "learned": "A network trained on random worlds, shipped with the package.",
     "learned-v1": "The first network of this kind, which sees nothing of the data's behaviour.",
     "imagine": "Labels what is worth most under rewards that the data and the labels so far make plausible.",
-    "auto": "Imagine with a portfolio: follows the best of several strategies unless its own plan is clearly better.",
+    "auto": "A network trained on random worlds that sees what learned sees and what imagine imagines.",
     "sequential-greedy": "Adds the state that improves the return most.",
     "beam": "Sequential-greedy that keeps several sets.",
     "swap-search": "Exchanges states of the greedy set, then of random sets.",

@@ -19,6 +19,7 @@ def add_to(add: AddCommand) -> None:
     """Add the commands to the command line."""
     _add_train_expert(add)
     _add_train_selector(add)
+    _add_train_stacked(add)
     _add_tune_guided(add)
     _add_tune_selector(add)
 
@@ -78,6 +79,23 @@ def _add_train_selector(add: AddCommand) -> None:
         help="file to write (default: out/selectors/learned.npz)",
     )
     command.add_argument("--tensorboard", type=Path, metavar="DIR", help="log training for TensorBoard here")
+
+
+def _add_train_stacked(add: AddCommand) -> None:
+    command = add(
+        "train-stacked",
+        _train_stacked,
+        "train the network of the strategy auto on random worlds; repeat the command to resume",
+        {"train-stacked --chunks 10": "train on fewer decisions than the shipped network"},
+    )
+    command.add_argument("--chunks", type=int, help="chunks of 1,000 decisions to learn from (default: 25, as shipped)")
+    command.add_argument("--seed", type=int, default=0, help="seed of the training run (default: 0)")
+    command.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/selectors/stacked.npz"),
+        help="file to write, with decisions in a directory of the same name (default: out/selectors/stacked.npz)",
+    )
 
 
 def _add_tune_guided(add: AddCommand) -> None:
@@ -167,6 +185,16 @@ def _train_selector(options: argparse.Namespace) -> None:
     found = train_selector(options.out, settings, options.seed, tensorboard=options.tensorboard)
     print(table(("on held-out worlds", "return"), [(name, f"{value:.3f}") for name, value in found.items()]))
     print(f"\nReturns are scaled: 0 is the return without labels, 1 that with all of them.\nselector: {options.out}")
+
+
+def _train_stacked(options: argparse.Namespace) -> None:
+    from agents.learned.scorer import one_thread
+    from experiments.training.stacked_training import StackedSettings, train_stacked
+
+    one_thread()
+    settings = StackedSettings() if options.chunks is None else StackedSettings(chunks=options.chunks)
+    train_stacked(options.out, settings, check_int("--seed", options.seed, 0))
+    print(f"network: {options.out}\nnext: agents.make('auto', weights='{options.out}') in Python")
 
 
 def _tune_guided(options: argparse.Namespace) -> None:

@@ -6,12 +6,14 @@ every decision. A label is worth what it gains at once, averaged with what the p
 state outside of the plan, gain by it in place of the weakest state of the plan.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from agents.learned.feature_context import FeatureContext
 from agents.learned.state_features import ALL_NAMES
-from experiments.training.training_worlds import TrainingProblems
 from selectenv.env import RewardSelectionEnv
+from selectenv.problem import SelectionProblem
 from selectenv.typing import BoolArray, Float32Array, FloatArray, IntArray
 
 LONGEST = 40
@@ -28,7 +30,11 @@ class Episode:
     """An episode in a random world, with the teacher's plan."""
 
     def __init__(
-        self, source: TrainingProblems, rng: np.random.Generator, without: tuple[str, ...], ahead: float
+        self,
+        source: Callable[[np.random.Generator], SelectionProblem],
+        rng: np.random.Generator,
+        without: tuple[str, ...],
+        ahead: float,
     ) -> None:
         """Draw a problem and begin an episode.
 

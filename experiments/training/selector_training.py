@@ -128,12 +128,12 @@ class SelectorTraining:
         """Make one decision in every episode and train on the buffer; return loss and entropy."""
         features = [episode.features() for episode in self._episodes]
         with torch.no_grad():
-            scores = self.scorer(torch.from_numpy(_padded(features)))[0].numpy()
+            scores = self.scorer(torch.from_numpy(padded(features)))[0].numpy()
         for i, episode in enumerate(self._episodes):
             gains = episode.gains()
             if np.nanmax(np.abs(gains)) > FLAT:
                 self._features.append(features[i])
-                self._targets.append(_targets(gains, self.settings.temperature))
+                self._targets.append(targets_of(gains, self.settings.temperature))
             chances = _soft(np.where(np.isnan(gains), np.nan, scores[i, : len(gains)]))
             follow = self._rng.random() < self.settings.teacher_share
             action = int(np.nanargmax(gains)) if follow else int(self._rng.choice(len(chances), p=chances))
@@ -165,8 +165,8 @@ class SelectorTraining:
         ]  # worlds of similar size need no padding
         first = int(self._rng.integers(SIMILAR)) * self.settings.batch
         at = at[first : first + self.settings.batch]
-        features = torch.from_numpy(_padded([self._features[i] for i in at]))
-        targets = torch.from_numpy(_padded([self._targets[i] for i in at], UNTRIED))
+        features = torch.from_numpy(padded([self._features[i] for i in at]))
+        targets = torch.from_numpy(padded([self._targets[i] for i in at], UNTRIED))
         scores = self.scorer(features)[0].masked_fill(targets == UNTRIED, -1e9)
         logs, targets = functional.log_softmax(scores, dim=1), targets.clamp(min=0)
         loss = -(targets * logs).sum(dim=1).mean()
@@ -210,7 +210,7 @@ def _sources(largest: int) -> list[TrainingProblems]:
     return [TrainingProblems(learner, largest) for learner in ("uds", "adapted")]
 
 
-def _padded(rows: list[Float32Array], filler: float = 0.0) -> Float32Array:
+def padded(rows: list[Float32Array], filler: float = 0.0) -> Float32Array:
     """Return arrays of different lengths as one [arrays, longest, ...]."""
     out = np.full((len(rows), max(map(len, rows)), *rows[0].shape[1:]), filler, np.float32)
     for one, row in zip(out, rows, strict=True):
@@ -218,7 +218,7 @@ def _padded(rows: list[Float32Array], filler: float = 0.0) -> Float32Array:
     return out
 
 
-def _targets(gains: FloatArray, temperature: float) -> Float32Array:
+def targets_of(gains: FloatArray, temperature: float) -> Float32Array:
     """Return the probabilities [n] that the student learns, `UNTRIED` where gains are NaN."""
     scale = max(temperature * float(np.nanmax(gains)), LEAST_TEMPERATURE)
     return np.where(np.isnan(gains), UNTRIED, _soft(gains / scale)).astype(np.float32)

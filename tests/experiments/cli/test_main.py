@@ -68,7 +68,7 @@ def test_the_list_of_commands(capsys):
         cli.main(["--help"])
     printed = capsys.readouterr().out
     studies, worlds = ["list", "run", "compare", "report", "repair", "archive"], ["show", "best", "experts"]
-    training = ["train-expert", "train-selector", "tune-guided", "tune-selector"]
+    training = ["train-expert", "train-selector", "train-stacked", "tune-guided", "tune-selector"]
     assert list(commands()) == ["demo", *studies, *worlds, *training, "label", "benchmark", "bench"]
     assert all(f"\n    {name}" in printed for name in commands())
 
