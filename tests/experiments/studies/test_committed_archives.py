@@ -3,14 +3,18 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from experiments.analysis.statistics import summarise
 from experiments.engine.archive import read_archive
 from experiments.studies import find_studies
 
 ARCHIVES = sorted((Path(__file__).parents[3] / "docs" / "archives").glob("*.jsonl.xz"))
 NETWORKS, CONTROL = (ARCHIVES[0].parent / f"{name}.jsonl.xz" for name in ("networks", "control"))
 
+RUNS = 3
+"""Datasets and training runs per expert of Breakout."""
 CHANGED = ("auto",)
 """Strategies whose results in control worlds belonged to an earlier version and have not been run again."""
 
@@ -43,23 +47,34 @@ def test_the_page_of_the_games_quotes_the_archived_runs():
         for name in ("warm start", "return"):
             first, second, third = (f"{record[name]:.1f}" for record in records)
             assert f"{first}, {second} and {third}" in page
-    found, fewer_random = (
-        {
-            settings["problem"].get("expert", "published"): records[0]
-            for world, strategy, seed, settings, records in rows
-            if (world, strategy, seed, settings["variant"]) == ("Breakout", "full labels", 0, "paper")
-            and settings["problem"].get("expert_share", 0.5) == share
-            and "updates" not in settings["problem"]
-        }
-        for share in (0.5, 0.7)
-    )
-    assert fewer_random.keys() == {"published", "published-1"}
-    told = [f"{fewer_random[name]['return']:.1f}" for name in ("published", "published-1")]
-    assert "they earn {} on the data of seed 0 and {} on those of seed 1".format(*told) in page
-    names = ("published", *(f"published-{seed}" for seed in (1, 2, 3, 4)))
-    returns, last = ([f"{found[name][metric]:.1f}" for name in names] for metric in ("return", "last weights"))
-    assert "networks earn {} on the data of seed 0 and {}, {}, {} and {} on those".format(*returns) in page
-    assert "last weights {}, {}, {}, {} and {}".format(*last) in page
+    for name in ("published", *(f"published-{seed}" for seed in (1, 2, 3, 4))):
+        numbers = []
+        for share in (0.5, 0.7):
+            runs = [
+                records[0]
+                for world, strategy, _, settings, records in rows
+                if (world, strategy, settings["variant"]) == ("Breakout", "full labels", "paper")
+                and settings["problem"].get("expert", "published") == name
+                and settings["problem"].get("expert_share", 0.5) == share
+                and "updates" not in settings["problem"]
+            ]
+            assert len(runs) == RUNS
+            for metric in ("return", "last weights"):
+                of_runs = summarise(np.array([run[metric] for run in runs]))
+                numbers.append(f"{of_runs.mean:.1f} +- {of_runs.stderr:.1f}")
+        assert f"| `{name}` | {' | '.join(numbers)} |" in page
+
+
+def test_the_page_of_the_games_quotes_guided():
+    page = " ".join((ARCHIVES[0].parents[1] / "minatar.md").read_text(encoding="utf-8").split())
+    played = {
+        world: [f"{record['return']:.1f}" for record in json.loads(records)]
+        for _, _, world, strategy, seed, settings, _, records, *_ in read_archive(NETWORKS)
+        if (strategy, seed, json.loads(settings)["variant"]) == ("guided", 0, "fast")
+    }
+    assert "Breakout" in played
+    for *most, last in played.values():
+        assert f"{', '.join(most)} and {last}" in page
 
 
 @pytest.mark.parametrize("name", ["control-heuristics", "control-groups"])
