@@ -1,7 +1,15 @@
 """Checks of the tables about MinAtar games and control worlds."""
 
+import json
+from collections import defaultdict
+
+import numpy as np
+
 import selectenv
+from experiments.analysis.statistics import summarise
+from experiments.engine.archive import read_archive
 from experiments.protocol.published import unique_states
+from experiments.studies.breakout.breakout_experts import published_full
 from experiments.training.expert_cards import shipped_cards
 from experiments.training.expert_returns import RANDOM_SHARES
 from selectenv.domains.gym_experts import load_gym_expert
@@ -9,7 +17,7 @@ from selectenv.domains.minatar.experts import load_expert
 from selectenv.domains.minatar.games import GAMES, MinAtarWorld
 from selectenv.worlds import WORLDS
 from tests.docs_results import ALL_TABLES, published_games, same, same_with_error, select
-from tests.markdown_pages import Table
+from tests.markdown_pages import ROOT, Table
 from tests.stress import repetitions
 
 PUBLISHED_STATES = {"Breakout": 13_731, "Freeway": 749_824, "Seaquest": 601_543, "Asterix": 480_185}
@@ -63,3 +71,24 @@ def check_control(table: Table) -> None:
         counts = f"{place.width}", f"{place.n_actions}", f"{place.spec.max_episode_steps}"
         earned = f"{card['random_return']:.1f}", f"{card['return']:.1f} +- {card['return_error']:.1f}"
         assert row[1:] == (*counts, *earned)
+
+
+def check_expert_spread(table: Table) -> None:
+    """Networks on the data of each expert of Breakout, three runs each, from the committed archive."""
+    runs = defaultdict(list)
+    for _, _, world, strategy, _, settings, _, records, *_ in read_archive(ROOT / "docs/archives/networks.jsonl.xz"):
+        options = json.loads(settings)
+        problem = options["problem"]
+        if (world, strategy, options["variant"]) == ("Breakout", "full labels", "paper") and "updates" not in problem:
+            runs[problem.get("expert", "published"), problem.get("expert_share", 0.5)].append(json.loads(records)[0])
+    *ours, published = table.rows
+    assert len(runs) == 2 * len(ours)
+    assert {len(found) for found in runs.values()} == {3}
+    for name, *shown in ours:
+        found = [
+            summarise(np.array([run[metric] for run in runs[name.strip("`"), share]]))
+            for share in (0.5, 0.7)
+            for metric in ("return", "last weights")
+        ]
+        assert shown == [f"{one.mean:.1f} +- {one.stderr:.1f}" for one in found], name
+    assert published == ["published", "", f"{published_full(0.5):.2f}", "", f"{published_full(0.3):.2f}"]

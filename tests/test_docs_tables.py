@@ -25,7 +25,14 @@ from selectenv.learners import LEARNERS
 from selectenv.worlds import SCALING
 from tests.agreement_counts import HEURISTICS, TRAINED, agree_in_words, agreement, judged, told
 from tests.control_tables import WORLDS, check_every_group_labelled, check_groups, check_strategies
-from tests.docs_game_tables import check_control, check_experts, check_full_labels, check_games, game_rows
+from tests.docs_game_tables import (
+    check_control,
+    check_expert_spread,
+    check_experts,
+    check_full_labels,
+    check_games,
+    game_rows,
+)
 from tests.docs_results import ALL_TABLES, average, same, select
 from tests.markdown_pages import Table, text_of
 from tests.speed_tables import check_scaling, check_single, check_speed, check_training, check_vector
@@ -298,6 +305,7 @@ def check_headlines(table: Table) -> None:
 
 CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
     ("world", "network", "table over 200 groups"): check_every_group_labelled,
+    ("expert", "random share 0.5", "last weights", "random share 0.3", "last weights"): check_expert_spread,
     ("strategy", *WORLDS, "CartPole, network", "Acrobot, network"): check_strategies,
     ("groups", *WORLDS): check_groups,
     ("id", "states", "actions", "horizon", "description", "best return"): check_environments,
