@@ -91,4 +91,4 @@ def check_expert_spread(table: Table) -> None:
             for metric in ("return", "last weights")
         ]
         assert shown == [f"{one.mean:.1f} +- {one.stderr:.1f}" for one in found], name
-    assert published == ["published", "", f"{published_full(0.5):.2f}", "", f"{published_full(0.3):.2f}"]
+    assert list(published) == ["published", "", f"{published_full(0.5):.2f}", "", f"{published_full(0.3):.2f}"]
