@@ -1,7 +1,5 @@
 """The agent imagine: what it may know, what it must not depend on, and what it finds."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -28,37 +26,6 @@ def problem(world="Tree", **options):
 def play(task, budget, seed=0, agent=None, **options):
     agent = agents.make("imagine", **SMALL) if agent is None else agent
     return agents.play(RewardSelectionEnv(task, budget, **options), agent, seed).labels.tolist()
-
-
-@pytest.mark.parametrize("learner", ["uds", "adapted"])
-def test_rewards_that_were_not_bought_do_not_matter(learner):
-    task = problem(learner=learner)
-    truth = task.dataset.hidden_reward
-    labels = play(task, 4)
-    bought = np.isin(task.dataset.state, labels)
-    garbage = np.random.default_rng(0).normal(scale=1e6, size=len(truth))
-    spoiled = replace(task.dataset, hidden_reward=np.where(bought, truth, garbage), _shared={})
-    assert play(selectenv.SelectionProblem(spoiled, task.learner, task.evaluator), 4) == labels
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"learner": "uds"},
-        {"learner": "adapted"},
-        {"impute": "min"},
-        {"impute": -1.0},
-        {"unseen": "exclude", "expert_share": 1.0},
-        {"gamma": 0.5},
-    ],
-)
-def test_every_rule_is_played_and_repeats(options):
-    task = problem("CliffWalk", **options)
-    labels = play(task, 5)
-    assert len(set(labels)) == 5
-    assert task.dataset.labelable[labels].all()
-    assert play(task, 5, seed=9) == labels  # the episode's seed is not used
-    assert agents.play(RewardSelectionEnv(task, 5), agents.make("imagine", **SMALL)).cost == 0
 
 
 def test_the_number_of_threads_does_not_matter(monkeypatch):

@@ -1,7 +1,5 @@
 """The agent auto: what its labels depend on, and what its network sees."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -26,37 +24,6 @@ def problem(world="Tree", **options):
 def play(task, budget, seed=0, agent=None, **options):
     agent = agents.make("auto") if agent is None else agent
     return agents.play(RewardSelectionEnv(task, budget, **options), agent, seed).labels.tolist()
-
-
-@pytest.mark.parametrize("learner", ["uds", "adapted"])
-def test_rewards_that_were_not_bought_do_not_matter(learner):
-    task = problem(learner=learner)
-    truth = task.dataset.hidden_reward
-    labels = play(task, 4)
-    bought = np.isin(task.dataset.state, labels)
-    garbage = np.random.default_rng(0).normal(scale=1e6, size=len(truth))
-    spoiled = replace(task.dataset, hidden_reward=np.where(bought, truth, garbage), _shared={})
-    assert play(selectenv.SelectionProblem(spoiled, task.learner, task.evaluator), 4) == labels
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"learner": "uds"},
-        {"learner": "adapted"},
-        {"impute": "min"},
-        {"impute": -1.0},
-        {"unseen": "exclude", "expert_share": 1.0},
-        {"gamma": 0.5},
-    ],
-)
-def test_every_rule_is_played_and_repeats(options):
-    task = problem("CliffWalk", **options)
-    labels = play(task, 4)
-    assert len(set(labels)) == 4
-    assert task.dataset.labelable[labels].all()
-    assert play(task, 4, seed=9) == labels  # the episode's seed is not used
-    assert agents.play(RewardSelectionEnv(task, 4), agents.make("auto")).cost == 0
 
 
 def test_an_agent_that_begins_late_catches_up():
