@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from experiments.engine.cell import Cell
 
-SECONDS = {"Breakout": 0.0008, "Freeway": 0.0026, "Seaquest": 0.0015, "Asterix": 0.0016}
+SECONDS = {"Breakout": 0.0008, "Freeway": 0.0035, "Seaquest": 0.0014, "Asterix": 0.0015}
 """Seconds per update on one core; measured by `python -m experiments.benchmarks.bench --networks`."""
 CLONING = 0.2
 """Cost of an update of behaviour cloning, relative to one of IQL."""
