@@ -29,6 +29,15 @@ BY_STATE = (
 """Names of the features of a state."""
 OVERALL = ("plan utility", "plan utility spread", "rewards differ", "certainty")
 """Names of the features of the whole episode, besides one per family of rewards."""
+PROPOSED = (
+    "proposed",
+    "proposed worth",
+    "proposal utility",
+    "proposal deficit",
+    "proposal deficit spread",
+    "plan wins",
+)
+"""Names of the features of a set that another strategy would label: two of a state, the others of the whole set."""
 NOTABLE = 0.02
 """Worth beyond which a particle counts as one to which a state matters."""
 
@@ -99,6 +108,29 @@ class Outlook:
                 f"family {family.name}": float(share)
                 for family, share in zip(self.particles.families, shares, strict=True)
             },
+        }
+
+    def proposal_columns(self, proposal: IntArray) -> dict[str, FloatArray | float]:
+        """Return the features of a set of as many states as the plan has: name -> values [n], or one value for all."""
+        proposed, worth, utility, deficit = np.zeros(len(self.free)), np.zeros(len(self.free)), 0.0, np.zeros(1)
+        weights = self.weights
+        if len(proposal):
+            proposed[proposal] = 1.0
+            plan, whole, *without = self.planner.by_particle(
+                [self.plan, proposal, *(np.delete(proposal, i) for i in range(len(proposal)))]
+            )
+            utility, deficit = float(weights @ whole), plan - whole
+            worth[proposal] = (whole - np.array(without)) @ weights
+        else:
+            weights = np.ones(1)
+        mean = weights @ deficit
+        return {
+            "proposed": proposed,
+            "proposed worth": _root(worth),
+            "proposal utility": float(_root(np.array(utility))),
+            "proposal deficit": float(_root(mean)),
+            "proposal deficit spread": float(_root(np.sqrt(weights @ (deficit - mean) ** 2))),
+            "plan wins": float(weights @ (deficit > NOTABLE)) - float(weights @ (deficit < -NOTABLE)),
         }
 
     def _values(self) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -4,9 +4,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from agents.base import Info, Observation, RankingAgent, Taxonomy, only_open
 from agents.imagine.imagine_agent import Imagine
-from agents.imagine.stacked_features import StackedContext
+from agents.imagine.stacked_features import STACKED_NAMES, StackedContext
 from agents.imagine.stacked_network import columns_of, read_stacked, stacked_scores
 from agents.learned.state_features import OBSERVED
 from agents.registry import register
@@ -17,6 +19,10 @@ from selectenv.view import SelectionView
 SHIPPED = "stacked"
 """Name of the weights that ship with the package."""
 FOLDER = Path(__file__).parent / "weights"
+IN_PLAN, PLAN_WINS = STACKED_NAMES.index("in plan"), STACKED_NAMES.index("plan wins")
+CONVINCED = 0.8
+"""Share of the particles in which the plan must be better than what `learned` proposes (less those in which it is
+worse) for only planned states to be labelled."""
 
 
 @register("auto")
@@ -34,7 +40,7 @@ class Stacked(RankingAgent):
     """Seed of the imagination."""
 
     name = "auto"
-    version = 2
+    version = 3
     features = (*OBSERVED, "reward", "reward_scale")
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
 
@@ -63,8 +69,12 @@ class Stacked(RankingAgent):
         """Return the network's score of each state [n]; NaN for states that can no longer be labelled."""
         if self._context is None:  # `learned` labels large worlds, and the imagination knows what to say before `begin`
             return self._imagine.scores(obs, info)
-        scores = stacked_scores(self._parts, self._columns, self._context.features(obs, info))
-        return only_open(scores.astype(float), info)
+        features = self._context.features(obs, info)
+        scores = stacked_scores(self._parts, self._columns, features).astype(float)
+        if features[:, PLAN_WINS].max() > CONVINCED:
+            outside = features[:, IN_PLAN] == 0
+            scores[outside] -= np.ptp(scores) + 1.0
+        return only_open(scores, info)
 
 
 def stacked_path(weights: str | os.PathLike[str]) -> Path:

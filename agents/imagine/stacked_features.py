@@ -4,18 +4,18 @@ import numpy as np
 
 from agents.base import Info, Observation, open_mask
 from agents.imagine.imagine_agent import Imagine
-from agents.imagine.outlook import BY_STATE, OVERALL
+from agents.imagine.outlook import BY_STATE, OVERALL, PROPOSED
 from agents.imagine.reward_prior import FAMILIES
 from agents.learned.behaviour_features import ranks
 from agents.learned.feature_context import FeatureContext
 from agents.learned.selector import SHIPPED, read_selector, score_states, selector_path
 from agents.learned.state_features import ALL_NAMES
-from selectenv.typing import Float32Array, FloatArray
+from selectenv.typing import Float32Array
 from selectenv.view import SelectionView
 
 LEARNED = ("learned rank", "learned share")
 """Names of the features that come from the scores of `learned`."""
-IMAGINED = (*BY_STATE, *OVERALL, *(f"family {family.name}" for family in FAMILIES), *LEARNED)
+IMAGINED = (*BY_STATE, *OVERALL, *(f"family {family.name}" for family in FAMILIES), *LEARNED, *PROPOSED)
 """Names of the features that follow those of `learned`."""
 STACKED_NAMES = (*ALL_NAMES, *IMAGINED)
 LEAST_SHARE = np.exp(-10.0)
@@ -41,7 +41,9 @@ class StackedContext:
         own = self._context.features(obs, info)
         seen, open_states = own[:, 0] > 0, open_mask(info)
         scores = score_states(self._parts, own).astype(np.float64)
-        columns: dict[str, FloatArray | float] = self._imagine.outlook(obs).columns()
+        outlook = self._imagine.outlook(obs)
+        wanted = np.argsort(-np.where(open_states & seen, scores, -np.inf), kind="stable")
+        columns = {**outlook.columns(), **outlook.proposal_columns(wanted[: len(outlook.plan)])}
         columns["learned rank"] = ranks(scores, open_states & seen)
         chance = np.where(open_states, np.exp(scores - scores.max(where=open_states, initial=-np.inf)), 0.0)
         columns["learned share"] = 1 + np.log(np.maximum(chance / max(float(chance.sum()), 1e-300), LEAST_SHARE)) / 10

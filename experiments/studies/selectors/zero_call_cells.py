@@ -67,6 +67,8 @@ FREE = (
 SEARCHES = ("es-200", "es-1000")
 REFERENCE = "best-known"
 """All label sets where there are few, else swap-search."""
+FIRST = ("uniform", "learned-v1", "learned", "auto", "es-200", REFERENCE)
+"""Strategies that the main questions are about: they run first."""
 ABLATIONS: dict[str, dict[str, Any]] = {
     "imagine without behaviour": {"observations": 0},
     "imagine without planning": {"planning": False},
@@ -83,7 +85,7 @@ FEW_SETS = 20_000
 
 
 def zero_call_cells(study: str, seeds: int) -> list[Cell]:
-    """Return one cell per place, dataset, learner and strategy; each cell runs all budgets."""
+    """Return one cell per place, dataset, learner and strategy, the most telling first; each cell runs all budgets."""
     found = []
     for learner in LEARNERS:
         every = (*FREE, *SEARCHES, REFERENCE)
@@ -100,7 +102,7 @@ def zero_call_cells(study: str, seeds: int) -> list[Cell]:
         for place, count in RANDOM_WORLDS.items():
             for seed in range(min(count, 5 * seeds)):
                 found += _cells(study, place, seed, learner, USUAL, every)
-    return found
+    return sorted(found, key=lambda cell: (cell.strategy not in FIRST, cell.settings["variant"] != USUAL))
 
 
 def _cells(study: str, place: str, seed: int, learner: str, variant: str, names: tuple[str, ...]) -> list[Cell]:
