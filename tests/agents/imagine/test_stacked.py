@@ -8,7 +8,8 @@ import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
 from agents.imagine import imagine_agent
 from agents.imagine.imagine_agent import Imagine
-from agents.imagine.stacked_agent import SHIPPED, stacked_path
+from agents.imagine.outlook import NOTABLE
+from agents.imagine.stacked_agent import CONVINCED, IN_PLAN, PLAN_WINS, SHIPPED, stacked_path
 from agents.imagine.stacked_features import IMAGINED, STACKED_NAMES, StackedContext
 from agents.imagine.stacked_network import INPUTS, columns_of, log_shares, read_stacked, stacked_scores
 from agents.learned.state_features import ALL_NAMES
@@ -77,6 +78,40 @@ def test_features_are_finite_and_bounded_until_no_label_is_left(budget):
         if left:
             obs, _, _, _, news = env.step(int(np.flatnonzero(env.action_masks())[0]))
             info = {**info, **news}
+
+
+def test_what_learned_proposes_is_compared_with_the_plan():
+    env = RewardSelectionEnv(problem("CliffWalk", learner="adapted"), 12)
+    obs, _ = env.reset(seed=0)
+    imagine = Imagine(particles=24)
+    imagine.begin(env.view())
+    outlook = imagine.outlook(obs)
+    same = outlook.proposal_columns(outlook.plan)
+    assert (same["proposal deficit"], same["proposal deficit spread"], same["plan wins"]) == (0, 0, 0)
+    worst = np.setdiff1d(np.flatnonzero(outlook.free), outlook.plan)[:12]
+    other = outlook.proposal_columns(worst)
+    planned, proposed = outlook.planner.by_particle([outlook.plan, worst])
+    assert np.sign(other["proposal deficit"]) == np.sign(outlook.weights @ (planned - proposed))
+    wins, loses = planned - proposed > NOTABLE, proposed - planned > NOTABLE
+    assert other["plan wins"] == pytest.approx(outlook.weights @ wins - outlook.weights @ loses)
+    assert np.flatnonzero(other["proposed"]).tolist() == worst.tolist()
+    lost = proposed - outlook.planner.by_particle([worst[1:]])[0]
+    assert other["proposed worth"][worst[0]] ** 2 == pytest.approx(min(1, abs(outlook.weights @ lost)))
+
+
+@pytest.mark.parametrize(("wins", "follows"), [(CONVINCED + 0.01, True), (CONVINCED - 0.01, False)])
+def test_only_planned_states_are_labelled_while_the_plan_almost_surely_wins(monkeypatch, wins, follows):
+    env = RewardSelectionEnv(problem(), 3)
+    obs, info = env.reset(seed=0)
+    agent = agents.make("auto")
+    agent.begin(env.view())
+    features = agent._context.features(obs, info)
+    favourite = int(np.nanargmax(agent.scores(obs, info)))
+    features[:, IN_PLAN] = np.arange(len(features)) == (favourite + 1) % len(features)
+    features[:, PLAN_WINS] = wins
+    monkeypatch.setattr(agent._context, "features", lambda obs, info: features)
+    chosen = int(np.nanargmax(agent.scores(obs, info)))
+    assert (features[chosen, IN_PLAN] == 1) == follows
 
 
 def test_groups_and_data_without_rewards_are_labelled():
