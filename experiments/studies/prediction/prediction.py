@@ -51,6 +51,8 @@ STRATEGIES = tuple(name for name in control_heuristics.HEURISTICS if name != "le
 LEARNERS = {"fitted Q": "fitted_q:FittedQ", "conservative Q": "conservative_q:ConservativeQ"}
 """The plug-in learners of this package, by the name of their group."""
 WORLDS = ("CartPole", "LunarLander")
+FAILING = {("LunarLander", "fitted Q")}
+"""Worlds and learners in which full labels fail already: they are run to confirm it, and no strategy is played."""
 SHARES = (0.1, 0.3)
 TRANSITIONS = 20_000
 REFITS = 10
@@ -74,6 +76,7 @@ def cells(seeds: int, solver: str) -> list[Cell]:
         found += [
             _cell(world, name, seed, learner, share)
             for seed, world, learner in plan
+            if (world, learner) not in FAILING
             for name in names
             for share in SHARES
         ]

@@ -16,7 +16,12 @@ def test_cells():
     found = prediction.cells(2, "exact")
     assert len({cell.key for cell in found}) == len(found)
     own = [cell for cell in found if cell.study == prediction.NAME]
-    assert len(own) == 2 * 2 * 2 * (1 + 10 * 2)  # seeds, worlds, learners; full labels, and strategies with two budgets
+    full, played = ([cell for cell in own if ("share" in cell.settings) == is_played] for is_played in (False, True))
+    assert len(full) == 2 * 2 * 2  # seeds, worlds, learners
+    assert (
+        len(played) == 2 * 3 * 10 * 2
+    )  # seeds, worlds and learners in which full labels do not fail, strategies, budgets
+    assert ("LunarLander", "fitted Q") not in {(cell.world, cell.settings["variant"]) for cell in played}
     assert {cell.strategy for cell in own} == {*prediction.STRATEGIES, "full labels"}
     keys = {cell.key for study in (control_heuristics, minatar_heuristics) for cell in study.cells(2, "exact")}
     others = [cell for cell in found if cell.study != prediction.NAME]
