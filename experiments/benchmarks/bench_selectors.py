@@ -31,7 +31,8 @@ IMAGINED: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("FrozenLake", {"map_name": "8x8"}, 50.0),
     ("Sparse", {"n_states": 500}, 500.0),
 )
-"""World, options, and milliseconds that one label of `imagine` may take."""
+"""World, options, and milliseconds that one label may take of the agents that imagine."""
+IMAGINING = ("imagine", "auto")
 IMAGINED_LABELS = 10
 LIMIT = 1.0
 """Milliseconds that one label may take."""
@@ -52,21 +53,22 @@ def bench_labels() -> None:
 
 
 def bench_imagination() -> None:
-    """Print the time of one label of `imagine`, after the first, which takes the start-up and makes the first plan."""
+    """Print the time of one label, after the first, which takes the start-up and makes the first plan."""
     rows = []
     for world, options, limit in IMAGINED:
-        _imagination_seconds(world, options, 2)  # compiles
-        first, *others = _imagination_seconds(world, options, IMAGINED_LABELS + 1)
         n = selectenv.make_problem(world, **options).n_states
-        rows.append((world, n, f"{first:.2f}", f"{1e3 * float(np.mean(others)):.0f}", f"{limit:.0f}"))
-    print("\nOne label of imagine, all cores\n")
-    print(table(("world", "states", "start-up, seconds", "milliseconds", "limit"), rows))
+        for name in IMAGINING:
+            _imagination_seconds(name, world, options, 2)  # compiles
+            first, *others = _imagination_seconds(name, world, options, IMAGINED_LABELS + 1)
+            rows.append((name, world, n, f"{first:.2f}", f"{1e3 * float(np.mean(others)):.0f}", f"{limit:.0f}"))
+    print("\nOne label of the agents that imagine, all cores\n")
+    print(table(("agent", "world", "states", "start-up, seconds", "milliseconds", "limit"), rows))
 
 
-def _imagination_seconds(world: str, options: dict[str, Any], labels: int) -> list[float]:
-    """Return the seconds of every label of `imagine` in one episode; the first includes the start-up."""
+def _imagination_seconds(name: str, world: str, options: dict[str, Any], labels: int) -> list[float]:
+    """Return the seconds of every label of an agent in one episode; the first includes the start-up."""
     env = selectenv.make_env(world, budget=labels, **options)
-    agent, rng = agents.make("imagine"), np.random.default_rng(0)
+    agent, rng = agents.make(name), np.random.default_rng(0)
     obs, info = env.reset(seed=0)
     seconds: list[float] = []
     for _ in range(labels):

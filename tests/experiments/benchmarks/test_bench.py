@@ -86,6 +86,7 @@ def test_selectors(monkeypatch, capsys):
         "decisions per second",
         "TwoRooms",
         "imagine",
+        "auto",
     ):
         assert part in printed
 
