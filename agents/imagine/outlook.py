@@ -40,6 +40,9 @@ PROPOSED = (
 """Names of the features of a set that another strategy would label: two of a state, the others of the whole set."""
 NOTABLE = 0.02
 """Worth beyond which a particle counts as one to which a state matters."""
+FEW_VALUED = 4
+"""States in large worlds whose gain and worth are computed: of those outside of the plan, the ones that seem to matter
+most, and the first of a proposal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +114,21 @@ class Outlook:
         }
 
     def proposal_columns(self, proposal: IntArray) -> dict[str, FloatArray | float]:
-        """Return the features of a set of as many states as the plan has: name -> values [n], or one value for all."""
+        """Return the features of a set that another strategy would label: name -> values [n], or one value for all.
+
+        Args:
+            proposal: as many states as the plan has, the best ones first.
+        """
         proposed, worth, utility, deficit = np.zeros(len(self.free)), np.zeros(len(self.free)), 0.0, np.zeros(1)
         weights = self.weights
         if len(proposal):
             proposed[proposal] = 1.0
+            tried = proposal[:FEW_VALUED] if self.particles.world.is_large else proposal
             plan, whole, *without = self.planner.by_particle(
-                [self.plan, proposal, *(np.delete(proposal, i) for i in range(len(proposal)))]
+                [self.plan, proposal, *(np.delete(proposal, i) for i in range(len(tried)))]
             )
             utility, deficit = float(weights @ whole), plan - whole
-            worth[proposal] = (whole - np.array(without)) @ weights
+            worth[tried] = (whole - np.array(without)) @ weights
         else:
             weights = np.ones(1)
         mean = weights @ deficit
@@ -143,8 +151,11 @@ class Outlook:
         gain, worth = (np.zeros((len(self.weights), n)) for _ in range(2))
         if not len(plan):
             return gain, worth, np.zeros(len(self.weights))
-        alone = planner.by_particle([np.array([s]) for s in planner.candidates])
-        gain[:, planner.candidates] = alone.T
+        valued, outside = planner.candidates, np.setdiff1d(planner.candidates, plan)
+        if self.particles.world.is_large:
+            outside = outside[np.argsort(-self.importance[outside], kind="stable")[:FEW_VALUED]]
+            valued = np.concatenate([plan, outside])
+        gain[:, valued] = planner.by_particle([np.array([s]) for s in valued]).T
         if len(plan) == 1:
             worth[:] = gain
             return gain, worth, gain[:, plan[0]]
@@ -152,7 +163,6 @@ class Outlook:
         losses = whole - np.array(without)
         weakest = int((losses @ self.weights).argmin())
         worth[:, plan] = losses.T
-        outside = np.setdiff1d(planner.candidates, plan)
         if len(outside):
             kept = np.delete(plan, weakest)
             worth[:, outside] = (planner.by_particle([np.append(kept, s) for s in outside]) - without[weakest]).T

@@ -7,7 +7,6 @@ by Metropolis-Hastings proposals. A label conditions all particles on the reward
 from copy import copy
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from agents.imagine.behaviour_likelihood import Behaviour
 from agents.imagine.imagined_model import ImaginedModel
@@ -200,8 +199,7 @@ class Particles:
     def move(self, rng: np.random.Generator, power: float = 1.0) -> None:
         """Propose a change of every particle, and accept it by Metropolis-Hastings."""
         theta, ratio = self._propose(rng)
-        change = csr_array(theta - self.theta)
-        predicted = self.predicted + (change @ self.features.matrix).toarray()
+        predicted = self.predicted + (theta - self.theta) @ self.features.matrix
         fit = self.behaviour.log_likelihood(np.where(self.known, self.observed, predicted))
         gain = power * (fit - self.fit) + ratio
         gain += MISMATCH * (self._mismatches(predicted) - self._mismatches(self.predicted))
