@@ -55,10 +55,15 @@ def check_experts(table: Table) -> None:
 
 def check_full_labels(table: Table) -> None:
     assert [row[0] for row in table.rows] == list(GAMES)
-    for game, full, last, of_paper in table.rows:
-        wanted = {"study": "minatar-trained", "world": game, "setting": "paper", "strategy": "full labels"}
-        assert same_with_error(full, select(**wanted, metric="return")[0])
-        assert same_with_error(last, select(**wanted, metric="last weights")[0])
+    for game, full, last, of_paper, drawn, likely in table.rows:
+        wanted = {"study": "minatar-trained", "world": game, "setting": "paper"}
+        for shown, strategy, metric in (
+            (full, "full labels", "return"),
+            (last, "full labels", "last weights"),
+            (drawn, "behaviour cloning", "return"),
+            (likely, "greedy cloning", "return"),
+        ):
+            assert same_with_error(shown, select(**wanted, strategy=strategy, metric=metric)[0])
         in_paper = [row for row in published_games() if row["domain"] == game and not row["feedback"]]
         assert same(of_paper, float(in_paper[0]["mean"]))
 

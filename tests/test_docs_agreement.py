@@ -43,7 +43,8 @@ def test_sentences_about_full_labels_in_games_follow_from_the_verdicts():
     full = {
         row["world"]: row
         for row in results()
-        if (row["study"], row["strategy"], row["metric"]) == ("minatar-trained", "reduced-brute-force", "return")
+        if [row[name] for name in ("study", "setting", "strategy", "metric")]
+        == ["minatar-trained", "paper", "reduced-brute-force", "return"]
     }
     agree = [game for game, row in full.items() if row["verdict"] == "agrees"]
     assert len(full) == len(GAMES)

@@ -358,7 +358,14 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "random worlds, adapted",
     ): check_choices,
     ("Gymnasium", "here"): check_terms,
-    ("game", "all states labelled", "last weights only", "published"): check_full_labels,
+    (
+        "game",
+        "all states labelled",
+        "last weights only",
+        "published",
+        "cloning, drawn",
+        "cloning, most likely",
+    ): check_full_labels,
     ("world", "label sets per second", "one call of the released code"): check_speed,
     (
         "world",
