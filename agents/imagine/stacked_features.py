@@ -8,6 +8,7 @@ from agents.imagine.outlook import BY_STATE, OVERALL, PROPOSED
 from agents.imagine.reward_prior import FAMILIES
 from agents.learned.behaviour_features import ranks
 from agents.learned.feature_context import FeatureContext
+from agents.learned.moves import moves_of
 from agents.learned.selector import SHIPPED, read_selector, score_states, selector_path
 from agents.learned.state_features import ALL_NAMES
 from selectenv.typing import Float32Array
@@ -33,6 +34,7 @@ class StackedContext:
             imagine: the imagination, which has begun with the same view.
         """
         self._parts, card = read_selector(selector_path(SHIPPED))
+        self._moves = moves_of(view.dataset)
         self._context = FeatureContext.of(view, (), tuple(card["features"]))
         self._imagine = imagine
 
@@ -40,7 +42,7 @@ class StackedContext:
         """Return the features of every state [n, features]."""
         own = self._context.features(obs, info)
         seen, open_states = own[:, 0] > 0, open_mask(info)
-        scores = score_states(self._parts, own).astype(np.float64)
+        scores = score_states(self._parts, own, self._moves).astype(np.float64)
         outlook = self._imagine.outlook(obs)
         wanted = np.argsort(-np.where(open_states & seen, scores, -np.inf), kind="stable")
         columns = {**outlook.columns(), **outlook.proposal_columns(wanted[: len(outlook.plan)])}

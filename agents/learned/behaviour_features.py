@@ -107,10 +107,10 @@ def _behaviour(dataset: OfflineDataset) -> Behaviour:
         ),
         "depth": steps / max(int(steps.max()), 1),
     }
-    return Behaviour(favoured, mine, _moves(dataset, favoured), columns)
+    return Behaviour(favoured, mine, moves_under(dataset, favoured), columns)
 
 
-def _moves(dataset: OfflineDataset, policy: FloatArray) -> csr_array:
+def moves_under(dataset: OfflineDataset, policy: FloatArray) -> csr_array:
     """Return the transition matrix [n, n] of a policy in the empirical model."""
     model, n = dataset.empirical_model(), dataset.n_states
     state = np.repeat(np.arange(n), np.diff(model.first_choice))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from agents.base import Taxonomy
 from agents.errors import SavedAgentError
 from agents.learned.feature_context import SelectorAgent
+from agents.learned.moves import MOVES, Moves, moves_of
 from agents.learned.state_features import ALL_NAMES
 from agents.registry import register
 from selectenv.checks import check_instance, check_path, did_you_mean
@@ -23,13 +24,14 @@ from selectenv.view import SelectionView
 FOLDER = Path(__file__).parent / "weights"
 """Selectors that ship with the package: the default, and five training seeds of the first round with three of an
 ablation without termination features."""
-SHIPPED = "behaviour"
-"""The default, which sees features of the data's behaviour."""
+SHIPPED = "messages"
+"""The default, which sees features of the data's behaviour and passes messages between states."""
 FIRST = "seed-2"
 """The default of the first round: the best of its five in random worlds held out from training."""
 MOST_STATES = 2_000
 """In larger worlds the default plays with the weights of the first round, whose features need no fit of their own."""
-LAYERS = ("encode.0", "encode.2", "score.0", "score.2")
+MOST = 4096
+"""Largest width and number of rounds that are read from a file."""
 
 
 @register("learned-v1", weights=FIRST)
@@ -46,7 +48,7 @@ class LearnedSelector(SelectorAgent):
     """Name of a selector that ships with the package, such as "seed-1", or a file from `selectenv train-selector`."""
 
     name = "learned"
-    version = 2
+    version = 3
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
 
     def __post_init__(self) -> None:
@@ -56,6 +58,7 @@ class LearnedSelector(SelectorAgent):
     def _load(self, weights: str) -> None:
         self._parts, self.card = read_selector(selector_path(weights))
         self._without, self._names = tuple(self.card["without"]), tuple(self.card["features"])
+        self._moves: Moves | None = None
 
     def begin(self, view: SelectionView) -> None:
         """Compute the features of the data."""
@@ -63,10 +66,11 @@ class LearnedSelector(SelectorAgent):
         if self.weights == SHIPPED:
             self._load(FIRST if view.dataset.n_states > MOST_STATES else SHIPPED)
         super().begin(view)
+        self._moves = moves_of(view.dataset) if rounds_of(self._parts) else None
 
     def score_features(self, features: Float32Array) -> Float32Array:
         """Return the scores [n], computed without torch."""
-        return score_states(self._parts, features)
+        return score_states(self._parts, features, self._moves)
 
 
 def selector_path(weights: str | os.PathLike[str]) -> Path:
@@ -84,20 +88,39 @@ def selector_path(weights: str | os.PathLike[str]) -> Path:
     return path
 
 
-def score_states(parts: dict[str, NDArray[Any]], features: Float32Array) -> Float32Array:
-    """Return the scores [n] for features [n, features], equal to those of the network in `agents.learned.scorer`."""
+def score_states(parts: dict[str, NDArray[Any]], features: Float32Array, moves: Moves | None = None) -> Float32Array:
+    """Return the scores [n], equal to those of the network in `agents.learned.scorer`.
+
+    Args:
+        parts: the layers.
+        features: [n, features] of all states.
+        moves: the matrices of the dataset; needed if the network passes messages.
+    """
 
     def layer(name: str, inputs: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(inputs @ parts[f"{name}.weight"].T + parts[f"{name}.bias"])
 
+    def pooled() -> NDArray[Any]:
+        return np.concatenate([code.sum(axis=0) / count, code.max(axis=0)])
+
     seen = features[:, :1]
+    count = max(float(seen.sum()), 1.0)
     code = np.maximum(layer("encode.2", np.maximum(layer("encode.0", features), 0)), 0) * seen
-    pool = np.concatenate([code.sum(axis=0) / max(float(seen.sum()), 1.0), code.max(axis=0)])
-    weight, hidden = parts["score.0.weight"], code.shape[1]
-    beside = weight[:, hidden:] @ pool + parts["score.0.bias"]  # the same for all states
-    inner = np.maximum(code @ weight[:, :hidden].T + beside, 0)
+    for number in range(rounds_of(parts)):
+        assert moves is not None
+        inputs = np.concatenate([code, *(matrix @ code for matrix in moves)], axis=1)
+        change = layer(f"message.{number}", inputs) + parts[f"pool.{number}.weight"] @ pooled()
+        code = code + np.maximum(change, 0) * seen
+    weight, width = parts["score.0.weight"], code.shape[1]
+    beside = weight[:, width:] @ pooled() + parts["score.0.bias"]  # the same for all states
+    inner = np.maximum(code @ weight[:, :width].T + beside, 0)
     scores: Float32Array = layer("score.2", inner)[:, 0]
     return scores
+
+
+def rounds_of(parts: dict[str, NDArray[Any]]) -> int:
+    """Return the number of rounds in which states exchange messages."""
+    return sum(name.startswith("pool.") for name in parts)
 
 
 def read_selector(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -117,13 +140,20 @@ def _read(path: str, _modified: int) -> tuple[dict[str, NDArray[Any]], dict[str,
     except WeightsFileError as error:
         raise SavedAgentError(str(error)) from None
     hidden, names = card.get("hidden"), card.get("features")
+    sizes = [hidden, card.get("inner", hidden), card.get("rounds", 0)]  # networks of the first round lack the latter
     known = isinstance(names, list) and names[:1] == ["seen"] and all(name in ALL_NAMES for name in names)
-    if names is None or not known or not isinstance(hidden, int) or not isinstance(card.get("without"), list):
+    counts = [size for size in sizes if isinstance(size, int) and 0 <= size <= MOST]
+    if names is None or not known or counts != sizes or not isinstance(card.get("without"), list):
         raise SavedAgentError(f"{path!r} is not a selector with input features that this release knows")
-    sizes = ((hidden, len(names)), (hidden, hidden), (hidden, 3 * hidden), (1, hidden))
-    wanted: dict[str, tuple[int, ...]] = {}
-    for name, shape in zip(LAYERS, sizes, strict=True):
-        wanted |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    if {name: array.shape for name, array in arrays.items()} != wanted:
+    if {name: array.shape for name, array in arrays.items()} != _shapes(len(names), *counts):
         raise SavedAgentError(f"{path!r} contains a network of another shape")
     return arrays, card
+
+
+def _shapes(features: int, hidden: int, inner: int, rounds: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the layers by name."""
+    shapes = {"encode.0": (inner, features), "encode.2": (hidden, inner), "score.0": (inner, 3 * hidden)}
+    shapes |= {"score.2": (1, inner)} | {f"message.{i}": (hidden, (1 + len(MOVES)) * hidden) for i in range(rounds)}
+    found: dict[str, tuple[int, ...]] = {f"{name}.weight": shape for name, shape in shapes.items()}
+    found |= {f"{name}.bias": shape[:1] for name, shape in shapes.items()}
+    return found | {f"pool.{i}.weight": (hidden, 2 * hidden) for i in range(rounds)}

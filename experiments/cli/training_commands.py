@@ -65,10 +65,10 @@ def _add_train_selector(add: AddCommand) -> None:
             "train-selector --out out/mine.npz --seed 7": "choose the file and the seed",
         },
     )
-    command.add_argument("--decisions", type=int, help="labels to learn from (default: 150,000, as shipped)")
+    command.add_argument("--decisions", type=int, help="decisions to learn from (default: 288,000, as shipped)")
     command.add_argument("--seed", type=int, default=0, help="seed of the training run (default: 0)")
-    command.add_argument("--hidden", type=int, help="width of the network (default: 64)")
-    command.add_argument("--rate", type=float, help="learning rate (default: 0.001)")
+    command.add_argument("--hidden", type=int, help="width of the codes of states (default: 48)")
+    command.add_argument("--rate", type=float, help="learning rate (default: 0.002)")
     command.add_argument(
         "--without-termination", action="store_true", help="hide the termination features: an ablation"
     )
@@ -90,6 +90,7 @@ def _add_train_stacked(add: AddCommand) -> None:
     )
     command.add_argument("--chunks", type=int, help="chunks of 1,000 decisions to learn from (default: 25, as shipped)")
     command.add_argument("--seed", type=int, default=0, help="seed of the training run (default: 0)")
+    command.add_argument("--jobs", type=int, default=1, help="number of local processes (default: 1)")
     command.add_argument(
         "--out",
         type=Path,
@@ -193,7 +194,8 @@ def _train_stacked(options: argparse.Namespace) -> None:
 
     one_thread()
     settings = StackedSettings() if options.chunks is None else StackedSettings(chunks=options.chunks)
-    train_stacked(options.out, settings, check_int("--seed", options.seed, 0))
+    jobs = check_int("--jobs", options.jobs)
+    train_stacked(options.out, settings, check_int("--seed", options.seed, 0), jobs)
     print(f"network: {options.out}\nnext: agents.make('auto', weights='{options.out}') in Python")
 
 

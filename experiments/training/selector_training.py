@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import agents
 from agents.errors import SavedAgentError
+from agents.learned.moves import MOVES, moves_of
 from agents.learned.selector import LearnedSelector, read_selector
 from agents.learned.state_features import ALL_NAMES
 from experiments.training.selector_teacher import Episode
@@ -35,16 +37,18 @@ try:
     from torch.nn import functional
     from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-    from agents.learned.scorer import StateScorer
+    from agents.learned.message_scorer import INNER, MessageScorer
 except ImportError as error:
     raise MissingExtraError(f"training selectors needs torch ({error}): pip install 'selectenv[meta]'") from error
 
 SIDE_BY_SIDE = 32
 """Number of episodes in parallel."""
-BUFFER = 30_000
+BUFFER = 80_000
 """Size of the replay buffer, in decisions."""
-REFILL = 2_000
-"""Decisions that refill the buffer of a resumed run before training continues."""
+FEWEST_STATES = 4
+"""Smallest number of states to choose from in a world."""
+FIRST_DECISIONS = 1_500
+"""Decisions that a run, also a resumed one, makes before the network is trained on them."""
 HELD_OUT, HELD_OUT_SHARES = 60, (0.1, 0.3, 0.5)
 """Number of held-out worlds for evaluation, and their budgets as shares of the states, in turn."""
 RIVALS = ("guided", "terminal-guided", "sequential-greedy")
@@ -56,31 +60,45 @@ LEAST_TEMPERATURE = 0.003
 """Smallest temperature of targets, as a share of the range of returns."""
 FLAT = 1e-6
 """Decisions at which every gain, as a share of the range of returns, is smaller than this are not trained on."""
+ADAPTED = 0.6
+"""Share of the worlds with the adapted rule, in which labels matter together."""
+BEST_SHARE, SHARPNESS = 0.25, 1.5
+"""Share of the student's decisions in which it takes its best label, and factor of the scores otherwise."""
+STAKES = (0.02, 1.0)
+"""Bounds of the gain, as a share of the range of returns, whose square root weights a decision."""
+WARM_UP, LAST_RATE = 0.02, 0.05
+"""Share of the run in which the learning rate rises, and its share at the end."""
+SHARES_OF_MEMORY = 4
+"""Parts of a round that are padded separately: matrices of small worlds stay small."""
 
 
 @dataclass(frozen=True)
 class SelectorSettings:
     """Settings of the training of a selector."""
 
-    decisions: int = 90_000
+    decisions: int = 288_000
     """Number of decisions in total."""
-    hidden: int = 64
-    """Width of the network."""
-    rate: float = 1e-3
-    """Learning rate; it decays linearly to a tenth."""
+    hidden: int = 48
+    """Width of the codes of states."""
+    rounds: int = 3
+    """Number of rounds in which states exchange messages."""
+    rate: float = 2e-3
+    """Learning rate; it decays linearly."""
+    decay: float = 1e-3
+    """Weight decay."""
     temperature: float = 0.15
     """Temperature of the softmax over the gains that gives the targets, as a share of the largest gain."""
     ahead: float = 0.5
     """Weight of the teacher's plan in what labels are worth; the rest is the gain at once."""
-    teacher_share: float = 0.25
+    teacher_share: float = 0.2
     """Share of the decisions that the teacher makes."""
-    batch: int = 96
+    batch: int = 128
     """Decisions per mini-batch."""
-    updates: int = 8
+    updates: int = 2
     """Number of updates after one decision in every episode."""
-    averaging: float = 0.999
+    averaging: float = 0.998
     """Decay of the exponential moving average of the weights, which is the resulting selector."""
-    largest: int = LARGEST
+    largest: int = 100
     """Maximum number of states of a training world."""
     without: tuple[str, ...] = ()
     """Names of state features to leave out."""
@@ -90,6 +108,8 @@ class SelectorSettings:
         check_int("decisions", self.decisions, check_int("the size of a batch", self.batch))
         check_real("the learning rate", self.rate, "(0, inf)")
         check_real("temperature", self.temperature, "(0, inf)")
+        check_int("rounds", self.rounds, 0, 100)
+        check_real("decay", self.decay, "[0, inf)")
         check_real("teacher_share", self.teacher_share, "[0, 1]")
         check_int("updates", self.updates)
         check_real("averaging", self.averaging, "[0, 1)")
@@ -97,6 +117,20 @@ class SelectorSettings:
             check_name("feature of a state", name, ALL_NAMES)
         check_real("ahead", self.ahead, "[0, 1]")
         check_int("largest", self.largest, SMALLEST, LARGEST)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A decision: what was seen of the states, and what the teacher says about them."""
+
+    features: NDArray[np.float16]
+    """[n, features]"""
+    moves: Float32Array
+    """[matrices, n, n] shared by the decisions of an episode."""
+    targets: Float32Array
+    """[n] probabilities; `UNTRIED` where the teacher has not tried the state."""
+    stake: float
+    """Weight of the decision."""
 
 
 class SelectorTraining:
@@ -111,15 +145,14 @@ class SelectorTraining:
         self.settings, self.seed, self._checkpoint = settings, check_int("seed", seed, 0, 2**63 - 1), checkpoint
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.scorer = StateScorer(settings.hidden, len(ALL_NAMES))
+            self.scorer = MessageScorer(settings.hidden, settings.rounds, len(ALL_NAMES))
         self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(settings.averaging))  # type: ignore[no-untyped-call]
-        self._optimiser = torch.optim.Adam(self.scorer.parameters(), settings.rate)
+        self._optimiser = torch.optim.AdamW(self.scorer.parameters(), settings.rate, weight_decay=settings.decay)
         self.done = 0
-        self._features: list[Float32Array] = []
-        self._targets: list[Float32Array] = []
+        self._decisions: list[Decision] = []
         if checkpoint is not None and checkpoint.exists():
             self._restore(checkpoint)
-        self._wanted = max(settings.batch, min(self.done, REFILL))
+        self._wanted = max(settings.batch, min(settings.decisions // 20, FIRST_DECISIONS))
         self._sources = _sources(settings.largest)
         self._rng = generator(self.seed, "selector", self.done)
         self._episodes = [self._new_episode() for _ in range(SIDE_BY_SIDE)]
@@ -127,24 +160,43 @@ class SelectorTraining:
     def advance(self) -> dict[str, float]:
         """Make one decision in every episode and train on the buffer; return loss and entropy."""
         features = [episode.features() for episode in self._episodes]
-        with torch.no_grad():
-            scores = self.scorer(torch.from_numpy(padded(features)))[0].numpy()
-        for i, episode in enumerate(self._episodes):
+        for i, scores in enumerate(self._scores(features)):
+            episode = self._episodes[i]
             gains = episode.gains()
             if np.nanmax(np.abs(gains)) > FLAT:
-                self._features.append(features[i])
-                self._targets.append(targets_of(gains, self.settings.temperature))
-            chances = _soft(np.where(np.isnan(gains), np.nan, scores[i, : len(gains)]))
-            follow = self._rng.random() < self.settings.teacher_share
-            action = int(np.nanargmax(gains)) if follow else int(self._rng.choice(len(chances), p=chances))
-            if episode.step(action):
+                stake = float(np.sqrt(np.clip(np.nanmax(gains), *STAKES)))
+                targets = targets_of(gains, self.settings.temperature)
+                moves = moves_of(episode.env.problem.dataset)
+                self._decisions.append(Decision(features[i].astype(np.float16), np.asarray(moves), targets, stake))
+            if episode.step(self._choice(scores, gains)):
                 self._episodes[i] = self._new_episode()
         self.done += SIDE_BY_SIDE
-        del self._features[:-BUFFER], self._targets[:-BUFFER]
+        del self._decisions[:-BUFFER]
         news: dict[str, float] = {}
         for _ in range(self.settings.updates):
             news = self._learn()
         return news
+
+    def _scores(self, features: list[Float32Array]) -> list[FloatArray]:
+        """Return the scores [n] of every episode."""
+        found: list[FloatArray] = [np.empty(0)] * len(features)
+        order = np.argsort([len(one) for one in features], kind="stable")
+        for part in np.array_split(order, SHARES_OF_MEMORY):
+            moves = [np.asarray(moves_of(self._episodes[i].env.problem.dataset)) for i in part]
+            with torch.no_grad():
+                scores = self.scorer(torch.from_numpy(padded([features[i] for i in part])), _together(moves)).numpy()
+            for row, i in zip(scores, part, strict=True):
+                found[i] = row[: len(features[i])].astype(np.float64)
+        return found
+
+    def _choice(self, scores: FloatArray, gains: FloatArray) -> int:
+        """Return the state that the teacher or the student labels."""
+        scores, draw = np.where(np.isnan(gains), np.nan, scores), self._rng.random()
+        if draw < self.settings.teacher_share:
+            return int(np.nanargmax(gains))
+        if draw < self.settings.teacher_share + (1 - self.settings.teacher_share) * BEST_SHARE:
+            return int(np.nanargmax(scores))
+        return int(self._rng.choice(len(scores), p=_soft(SHARPNESS * scores)))
 
     def save(self) -> None:
         """Write a checkpoint atomically."""
@@ -157,23 +209,26 @@ class SelectorTraining:
         save_weights(self._checkpoint, arrays, {"run": self._identity(), "done": self.done}, compressed=False)
 
     def _learn(self) -> dict[str, float]:
-        if len(self._features) < self._wanted:
+        if len(self._decisions) < self._wanted:
             return {}
-        at = self._rng.integers(len(self._features), size=SIMILAR * self.settings.batch)
+        at = self._rng.integers(len(self._decisions), size=SIMILAR * self.settings.batch)
         at = at[
-            np.argsort([len(self._targets[i]) for i in at], kind="stable")
+            np.argsort([len(self._decisions[i].targets) for i in at], kind="stable")
         ]  # worlds of similar size need no padding
         first = int(self._rng.integers(SIMILAR)) * self.settings.batch
-        at = at[first : first + self.settings.batch]
-        features = torch.from_numpy(padded([self._features[i] for i in at]))
-        targets = torch.from_numpy(padded([self._targets[i] for i in at], UNTRIED))
-        scores = self.scorer(features)[0].masked_fill(targets == UNTRIED, -1e9)
+        batch = [self._decisions[i] for i in at[first : first + self.settings.batch]]
+        features = torch.from_numpy(padded([one.features.astype(np.float32) for one in batch]))
+        targets = torch.from_numpy(padded([one.targets for one in batch], UNTRIED))
+        stakes = torch.tensor([one.stake for one in batch])
+        scores = self.scorer(features, _together([one.moves for one in batch])).masked_fill(targets == UNTRIED, -1e9)
         logs, targets = functional.log_softmax(scores, dim=1), targets.clamp(min=0)
-        loss = -(targets * logs).sum(dim=1).mean()
+        loss = -((targets * logs).sum(dim=1) * stakes).sum() / stakes.sum()
+        done = self.done / self.settings.decisions
         for group in self._optimiser.param_groups:
-            group["lr"] = self.settings.rate * (1 - 0.9 * min(self.done / self.settings.decisions, 1))
+            group["lr"] = self.settings.rate * min(done / WARM_UP, 1) * (1 - (1 - LAST_RATE) * min(done, 1))
         self._optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.scorer.parameters(), 1.0)
         self._optimiser.step()
         self.average.update_parameters(self.scorer)
         with torch.no_grad():
@@ -181,8 +236,11 @@ class SelectorTraining:
         return {"train/loss": float(loss.detach()), "train/entropy": float(entropy)}
 
     def _new_episode(self) -> Episode:
-        source = self._sources[int(self._rng.integers(len(self._sources)))]
-        return Episode(source, self._rng, self.settings.without, self.settings.ahead)
+        source = self._sources[int(self._rng.random() < ADAPTED)]
+        while True:
+            episode = Episode(source, self._rng, self.settings.without, self.settings.ahead)
+            if episode.env.problem.dataset.labelable.sum() >= FEWEST_STATES:
+                return episode
 
     def _identity(self) -> dict[str, Any]:
         return {"seed": self.seed, **_plain(self.settings), "features": list(ALL_NAMES)}
@@ -216,6 +274,15 @@ def padded(rows: list[Float32Array], filler: float = 0.0) -> Float32Array:
     for one, row in zip(out, rows, strict=True):
         one[: len(row)] = row
     return out
+
+
+def _together(moves: list[Float32Array]) -> "torch.Tensor":
+    """Return matrices of different sizes as one tensor [datasets, matrices, n, n]."""
+    longest = max(one.shape[1] for one in moves)
+    out = np.zeros((len(moves), len(MOVES), longest, longest), np.float32)
+    for all_of_it, one in zip(out, moves, strict=True):
+        all_of_it[:, : one.shape[1], : one.shape[1]] = one
+    return torch.from_numpy(out)
 
 
 def targets_of(gains: FloatArray, temperature: float) -> Float32Array:
@@ -338,9 +405,11 @@ def _plain(settings: SelectorSettings) -> dict[str, Any]:
 
 def save_selector(run: SelectorTraining, path: Path) -> None:
     """Write the layers and the card of a selector."""
-    arrays = {k: v.numpy() for k, v in run.average.module.state_dict().items() if not k.startswith("judge")}
+    arrays = {name: value.numpy() for name, value in run.average.module.state_dict().items()}
     card = {
         "hidden": run.settings.hidden,
+        "inner": INNER,
+        "rounds": run.settings.rounds,
         "without": list(run.settings.without),
         "features": list(ALL_NAMES),
         "seed": run.seed,

@@ -5,16 +5,20 @@ decisions are stored in chunks, and the network is fitted to all of them anew.
 """
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from agents.imagine.stacked_network import INPUTS, Parts, columns_of, log_shares
+from agents.learned.selector import LearnedSelector
+from experiments.engine.executors import local_processes
 from experiments.training.selector_training import FLAT, UNTRIED, padded, targets_of
 from experiments.training.stacked_decisions import MOST_CHUNKS, Decisions, play_decisions
 from selectenv.checks import check_int, check_real
 from selectenv.errors import MissingExtraError
-from selectenv.io.progress import progress
+from selectenv.io.progress import progress_bar
 from selectenv.io.weights import save_weights
 from selectenv.streams import generator
 
@@ -26,6 +30,8 @@ try:
 except ImportError as error:
     raise MissingExtraError(f"training selectors needs torch ({error}): pip install 'selectenv[meta]'") from error
 
+SECONDS = 1.0
+"""How often the progress of other processes is looked at."""
 SIMILAR = 4
 """Mini-batches that are drawn at once and divided by the size of worlds, of which one is used."""
 
@@ -144,29 +150,60 @@ def fit_correction(decisions: Decisions, settings: StackedSettings, seed: int = 
     return {name: value.numpy().copy() for name, value in average.module.state_dict().items()}
 
 
-def train_stacked(path: Path, settings: StackedSettings, seed: int = 0) -> None:
+def train_stacked(path: Path, settings: StackedSettings, seed: int = 0, jobs: int = 1) -> None:
     """Train the network and write it to ``path``; decisions are stored beside it, so that a run can be resumed.
+
+    Args:
+        path: the file to write.
+        settings: settings of the training.
+        seed: seed of the worlds and the networks.
+        jobs: number of processes; the result does not depend on it.
 
     Raises:
         WeightsFileError: a stored chunk is damaged or belongs to another run.
     """
-    identity = {"decisions": settings.decisions, "first": settings.first, "refit": settings.refit, "seed": seed}
-    folder = path.with_suffix("")
-    files = [folder / f"{number:03d}.npz" for number in range(settings.chunks)]
+    identity = {
+        "decisions": settings.decisions,
+        "first": settings.first,
+        "refit": settings.refit,
+        "seed": seed,
+        "learned": LearnedSelector.version,
+    }
+    files = [path.with_suffix("") / f"{number:03d}.npz" for number in range(settings.chunks)]
     student: Parts | None = None
-    fitted = 0
-    for number, file in progress(enumerate(files), len(files), "chunks"):
-        usable = settings.first + (number - settings.first) // settings.refit * settings.refit
-        if number >= settings.first and usable != fitted and not file.exists():
-            student, fitted = (
-                fit_correction(Decisions.read(files[:usable], identity), settings.of_students(), seed),
-                usable,
-            )
-        if not file.exists():
-            play_decisions(number, settings.decisions, student, seed).write(file, identity)
+    begin, end = 0, min(settings.first, settings.chunks)
+    while begin < end:
+        missing = [number for number in range(begin, end) if not files[number].exists()]
+        if missing and begin:
+            student = fit_correction(Decisions.read(files[:begin], identity), settings.of_students(), seed)
+        chunks: list[tuple[Any, ...]] = [(number, files[number]) for number in missing]
+        _play_chunks(chunks, settings.decisions, student, seed, identity, jobs)
+        begin, end = end, min(end + settings.refit, settings.chunks)
     decisions = Decisions.read(files, identity)
     members = [fit_correction(decisions, settings, seed + member) for member in range(settings.members)]
     save_stacked(path, merged(members), settings, seed)
+
+
+def _play_chunks(
+    chunks: list[tuple[Any, ...]], count: int, student: Parts | None, seed: int, identity: dict[str, Any], jobs: int
+) -> None:
+    """Play chunks of at least ``count`` decisions each, and store them."""
+    play = partial(_play_chunk, count=count, student=student, seed=seed, identity=identity)
+    with progress_bar(len(chunks), "chunks") as bar:
+        if jobs == 1 or len(chunks) < 2:
+            for chunk in chunks:
+                play(*chunk)
+                bar.update()
+            return
+        with local_processes(jobs) as execute:
+            for finished in execute(play, chunks, SECONDS):
+                bar.update(len(finished))
+
+
+def _play_chunk(
+    number: int, path: Path, count: int, student: Parts | None, seed: int, identity: dict[str, Any]
+) -> None:
+    play_decisions(number, count, student, seed).write(path, identity)
 
 
 def merged(members: list[Parts]) -> Parts:

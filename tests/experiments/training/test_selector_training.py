@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 import agents
 import selectenv
 from agents.errors import NotTrainedError, SavedAgentError
+from agents.learned.moves import MOVES
 from agents.learned.selector import LearnedSelector, score_states
 from agents.learned.state_features import ALL_NAMES, SOUGHT_FEATURES, TERMINATION_FEATURES
 from experiments.cli import main as cli
@@ -42,9 +44,19 @@ def test_playing_needs_no_torch(selector):
     parts = LearnedSelector(str(path))._parts
     features = np.random.default_rng(0).random((30, len(ALL_NAMES))).astype(np.float32)
     features[:, 0] = np.arange(30) < 25
+    moves = np.random.default_rng(1).random((len(MOVES), 30, 30)).astype(np.float32) / 30
     with torch.no_grad():
-        wanted = run.average.module(torch.from_numpy(features)[None])[0][0].numpy()
-    np.testing.assert_allclose(score_states(parts, features), wanted, atol=1e-5)
+        wanted = run.average.module(torch.from_numpy(features)[None], torch.from_numpy(moves)[None])[0].numpy()
+        more = np.pad(features, ((0, 5), (0, 0))), np.pad(moves, ((0, 0), (0, 5), (0, 5)))
+        padded = run.average.module(*(torch.from_numpy(one)[None] for one in more))[0, :30].numpy()
+    found = score_states(parts, features, moves)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    np.testing.assert_allclose(padded, wanted, atol=1e-5)
+    np.testing.assert_allclose(score_states(parts, features, tuple(map(csr_array, moves))), found, atol=1e-5)
+    assert np.abs(score_states(parts, features, 0 * moves) - found).max() > 1e-4
+    order = np.random.default_rng(2).permutation(30)
+    shuffled = score_states(parts, features[order], moves[:, order][:, :, order])
+    np.testing.assert_allclose(shuffled, found[order], atol=1e-5)
 
 
 @pytest.mark.parametrize("world", ["Graph", "TwoRooms", "CliffWalk"])

@@ -1,5 +1,7 @@
 """Training of auto: chunks of decisions are stored, and a run that was interrupted gives the same network."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,14 @@ def test_training_resumes_and_repeats(tmp_path):
     assert agents.make("auto", weights=str(tmp_path / "one.npz")).card["seed"] == 0
     with pytest.raises(WeightsFileError, match="belongs to another run"):
         train_stacked(tmp_path / "other.npz", SMALL, seed=1)
+
+
+def test_processes_do_not_change_the_network(tmp_path):
+    settings = replace(SMALL, chunks=3, first=2, decisions=4)
+    for jobs in (1, 2):
+        train_stacked(tmp_path / f"{jobs}.npz", settings, jobs=jobs)
+    one, other = (read_stacked(tmp_path / f"{jobs}.npz")[0] for jobs in (1, 2))
+    assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def test_a_fit_lowers_the_loss():
