@@ -40,7 +40,7 @@ class Stacked(RankingAgent):
     """Seed of the imagination."""
 
     name = "auto"
-    version = 3
+    version = 4
     features = (*OBSERVED, "reward", "reward_scale")
     taxonomy = Taxonomy(test_loop="closed", training="none", evaluator="never")
 

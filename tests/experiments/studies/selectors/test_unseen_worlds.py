@@ -118,7 +118,7 @@ def test_selectors_ship():
             assert other.card["seed"] == seed
             assert other.card["without"] == (list(TERMINATION_FEATURES) if "without" in name else [])
             assert other.card["settings"]["padding"] == LARGE  # larger worlds are larger
-    assert selector_path(SHIPPED).stat().st_size < 100_000
+    assert selector_path(SHIPPED).stat().st_size < 300_000
     with pytest.raises(SavedAgentError, match="Did you mean 'seed-1'"):
         agents.make("learned", weights="sed-1")
     with pytest.raises(OptionError):
