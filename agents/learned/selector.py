@@ -34,7 +34,6 @@ MOST = 4096
 """Largest width and number of rounds that are read from a file."""
 
 
-@register("learned-v1", weights=FIRST)
 @register("learned")
 @dataclass
 class LearnedSelector(SelectorAgent):
@@ -71,6 +70,17 @@ class LearnedSelector(SelectorAgent):
     def score_features(self, features: Float32Array) -> Float32Array:
         """Return the scores [n], computed without torch."""
         return score_states(self._parts, features, self._moves)
+
+
+@register("learned-v1")
+@dataclass
+class FirstSelector(LearnedSelector):
+    """The first selector of this kind: its features say nothing of the data's behaviour, and it passes no messages."""
+
+    weights: str = FIRST
+    """As for `learned`."""
+
+    version = 2
 
 
 def selector_path(weights: str | os.PathLike[str]) -> Path:
