@@ -3,7 +3,7 @@
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from agents.learned.behaviour_features import behaviour_of, moves_under
 from selectenv.datasets import OfflineDataset
@@ -13,15 +13,12 @@ MOVES = ("favoured", "random", "avoided", "before favoured", "before random")
 """Names of the matrices, in order."""
 LEAST_AVOIDED, LEAST_VISITED = 1e-9, 1e-9
 """Weight of actions that are not avoided where none is, and of states that the favoured policy does not visit."""
-DENSE = 256
-"""Number of states of the largest dataset whose matrices are dense."""
-Moves = Float32Array | tuple[csr_array, ...]
-"""[moves, n, n], or one sparse matrix [n, n] each."""
-_MOVES: WeakKeyDictionary[OfflineDataset, Moves] = WeakKeyDictionary()
+_MOVES: WeakKeyDictionary[OfflineDataset, csr_array] = WeakKeyDictionary()
+_DENSE: WeakKeyDictionary[OfflineDataset, Float32Array] = WeakKeyDictionary()
 
 
-def moves_of(dataset: OfflineDataset) -> Moves:
-    """Return the matrices of a dataset; they are computed once per dataset.
+def moves_of(dataset: OfflineDataset) -> csr_array:
+    """Return the matrices [moves * n, n] of a dataset, one below the other; they are computed once per dataset.
 
     Row s of a forward matrix has the probabilities of the states that follow s under a policy: the favoured one, the
     one that takes all actions of the data equally often, and one that prefers actions that the data avoid. Row s of a
@@ -29,12 +26,15 @@ def moves_of(dataset: OfflineDataset) -> Moves:
     """
     found = _MOVES.get(dataset)
     if found is None:
-        matrices = _moves(dataset)
-        if dataset.n_states <= DENSE:
-            found = np.stack([matrix.toarray() for matrix in matrices]).astype(np.float32)
-        else:
-            found = tuple(matrix.astype(np.float32) for matrix in matrices)
-        _MOVES[dataset] = found
+        found = _MOVES[dataset] = csr_array(vstack(_moves(dataset), format="csr")).astype(np.float32)
+    return found
+
+
+def dense_moves(dataset: OfflineDataset) -> Float32Array:
+    """Return the matrices as one array [moves, n, n]; it is computed once per dataset."""
+    found = _DENSE.get(dataset)
+    if found is None:
+        found = _DENSE[dataset] = moves_of(dataset).toarray().reshape(len(MOVES), dataset.n_states, -1)
     return found
 
 

@@ -1,6 +1,7 @@
 """learned: a selector that was trained on random worlds and labels states in any other world without an evaluator."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from agents.base import Taxonomy
 from agents.errors import SavedAgentError
 from agents.learned.feature_context import SelectorAgent
-from agents.learned.moves import MOVES, Moves, moves_of
+from agents.learned.moves import MOVES, moves_of
 from agents.learned.state_features import ALL_NAMES
 from agents.registry import register
 from selectenv.checks import check_instance, check_path, did_you_mean
@@ -30,6 +32,8 @@ FIRST = "seed-2"
 """The default of the first round: the best of its five in random worlds held out from training."""
 MOST_STATES = 2_000
 """In larger worlds the default plays with the weights of the first round, whose features need no fit of their own."""
+ROWS = 48
+"""States whose layers are computed together."""
 MOST = 4096
 """Largest width and number of rounds that are read from a file."""
 
@@ -57,7 +61,7 @@ class LearnedSelector(SelectorAgent):
     def _load(self, weights: str) -> None:
         self._parts, self.card = read_selector(selector_path(weights))
         self._without, self._names = tuple(self.card["without"]), tuple(self.card["features"])
-        self._moves: Moves | None = None
+        self._moves: csr_array | None = None
 
     def begin(self, view: SelectionView) -> None:
         """Compute the features of the data."""
@@ -98,8 +102,10 @@ def selector_path(weights: str | os.PathLike[str]) -> Path:
     return path
 
 
-def score_states(parts: dict[str, NDArray[Any]], features: Float32Array, moves: Moves | None = None) -> Float32Array:
-    """Return the scores [n], equal to those of the network in `agents.learned.scorer`.
+def score_states(
+    parts: dict[str, NDArray[Any]], features: Float32Array, moves: csr_array | None = None
+) -> Float32Array:
+    """Return the scores [n], equal to those of the network in `agents.learned.message_scorer`.
 
     Args:
         parts: the layers.
@@ -107,8 +113,8 @@ def score_states(parts: dict[str, NDArray[Any]], features: Float32Array, moves: 
         moves: the matrices of the dataset; needed if the network passes messages.
     """
 
-    def layer(name: str, inputs: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(inputs @ parts[f"{name}.weight"].T + parts[f"{name}.bias"])
+    def layer(name: str, *inputs: NDArray[Any]) -> NDArray[Any]:
+        return linear(inputs, parts[f"{name}.weight"], parts[f"{name}.bias"])
 
     def pooled() -> NDArray[Any]:
         return np.concatenate([code.sum(axis=0) / count, code.max(axis=0)])
@@ -118,14 +124,30 @@ def score_states(parts: dict[str, NDArray[Any]], features: Float32Array, moves: 
     code = np.maximum(layer("encode.2", np.maximum(layer("encode.0", features), 0)), 0) * seen
     for number in range(rounds_of(parts)):
         assert moves is not None
-        inputs = np.concatenate([code, *(matrix @ code for matrix in moves)], axis=1)
-        change = layer(f"message.{number}", inputs) + parts[f"pool.{number}.weight"] @ pooled()
+        received = (moves @ code).reshape(len(MOVES), *code.shape)
+        change = layer(f"message.{number}", code, *received) + parts[f"pool.{number}.weight"] @ pooled()
         code = code + np.maximum(change, 0) * seen
     weight, width = parts["score.0.weight"], code.shape[1]
     beside = weight[:, width:] @ pooled() + parts["score.0.bias"]  # the same for all states
-    inner = np.maximum(code @ weight[:, :width].T + beside, 0)
+    inner = np.maximum(linear([code], weight[:, :width], beside), 0)
     scores: Float32Array = layer("score.2", inner)[:, 0]
     return scores
+
+
+def linear(inputs: Sequence[NDArray[Any]], weight: NDArray[Any], bias: NDArray[Any]) -> NDArray[Any]:
+    """Return a linear layer [n, outputs] of inputs [n, width] that stand side by side.
+
+    Products are so small that the linear algebra library does not start threads for them: those would wait for each
+    other longer than they work, and results would depend on their number.
+    """
+    found = np.repeat(bias[None], len(inputs[0]), axis=0)
+    start = 0
+    for part in inputs:
+        block = weight[:, start : start + part.shape[1]].T
+        for row in range(0, len(part), ROWS):
+            found[row : row + ROWS] += part[row : row + ROWS] @ block
+        start += part.shape[1]
+    return found
 
 
 def rounds_of(parts: dict[str, NDArray[Any]]) -> int:

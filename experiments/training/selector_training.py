@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import agents
 from agents.errors import SavedAgentError
-from agents.learned.moves import MOVES, moves_of
+from agents.learned.moves import MOVES, dense_moves
 from agents.learned.selector import LearnedSelector, read_selector
 from agents.learned.state_features import ALL_NAMES
 from experiments.training.selector_teacher import Episode
@@ -166,8 +166,8 @@ class SelectorTraining:
             if np.nanmax(np.abs(gains)) > FLAT:
                 stake = float(np.sqrt(np.clip(np.nanmax(gains), *STAKES)))
                 targets = targets_of(gains, self.settings.temperature)
-                moves = moves_of(episode.env.problem.dataset)
-                self._decisions.append(Decision(features[i].astype(np.float16), np.asarray(moves), targets, stake))
+                moves = dense_moves(episode.env.problem.dataset)
+                self._decisions.append(Decision(features[i].astype(np.float16), moves, targets, stake))
             if episode.step(self._choice(scores, gains)):
                 self._episodes[i] = self._new_episode()
         self.done += SIDE_BY_SIDE
@@ -182,7 +182,7 @@ class SelectorTraining:
         found: list[FloatArray] = [np.empty(0)] * len(features)
         order = np.argsort([len(one) for one in features], kind="stable")
         for part in np.array_split(order, SHARES_OF_MEMORY):
-            moves = [np.asarray(moves_of(self._episodes[i].env.problem.dataset)) for i in part]
+            moves = [dense_moves(self._episodes[i].env.problem.dataset) for i in part]
             with torch.no_grad():
                 scores = self.scorer(torch.from_numpy(padded([features[i] for i in part])), _together(moves)).numpy()
             for row, i in zip(scores, part, strict=True):

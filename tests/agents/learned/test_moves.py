@@ -1,16 +1,15 @@
-"""The matrices along which states exchange messages: forward and backward, dense and sparse."""
+"""The matrices along which states exchange messages: forward and backward."""
 
 import numpy as np
 import pytest
 
 import selectenv
-from agents.learned import moves as module
-from agents.learned.moves import MOVES, moves_of
+from agents.learned.moves import MOVES, dense_moves
 from selectenv.random_problems import RandomProblems
 
 
 def by_name(dataset):
-    return dict(zip(MOVES, moves_of(dataset), strict=True))
+    return dict(zip(MOVES, dense_moves(dataset), strict=True))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -47,13 +46,3 @@ def test_backward_moves_reverse_visits():
     child, parent = data.numbers([7, 3])
     assert before[child].argmax() == parent
     assert before[child].sum() == pytest.approx(1)
-
-
-def test_large_datasets_have_sparse_matrices(monkeypatch):
-    data = RandomProblems()(np.random.default_rng(3)).dataset
-    dense = moves_of(data)
-    monkeypatch.setattr(module, "DENSE", 1)
-    module._MOVES.pop(data)
-    sparse = moves_of(data)
-    assert isinstance(sparse, tuple)
-    np.testing.assert_array_equal(np.stack([matrix.toarray() for matrix in sparse]), dense)
