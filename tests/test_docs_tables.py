@@ -401,12 +401,13 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
     (
         "strategy",
         "calls",
+        "datasets",
         "six worlds, UDS",
         "six worlds, adapted",
         "three test worlds, UDS",
         "three test worlds, adapted",
-        "30 test random worlds, UDS",
-        "30 test random worlds, adapted",
+        "100 test random worlds, UDS",
+        "100 test random worlds, adapted",
     ): check_zero_call,
     ("version", "random worlds", "FrozenLake", "CliffWalk", "Tree"): None,  # measured while developing, not stored
     ("strategy", "24 random worlds", "Tree", "FrozenLake", "CliffWalk", "FrozenLake 8x8"): None,  # as above
