@@ -97,3 +97,21 @@ def check_expert_spread(table: Table) -> None:
         ]
         assert shown == [f"{one.mean:.1f} +- {one.stderr:.1f}" for one in found], name
     assert list(published) == ["published", "", f"{published_full(0.5):.2f}", "", f"{published_full(0.3):.2f}"]
+
+
+def check_few_labels(table: Table) -> None:
+    """Guided, visitation and uniform in one run, and the published number of guided."""
+    earned: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for _, _, world, strategy, seed, settings, _, records, *_ in read_archive(ROOT / "docs/archives/networks.jsonl.xz"):
+        options = json.loads(settings)
+        if (seed, options["variant"]) == (0, "fast") and "expert_share" not in options["problem"]:
+            earned[world, strategy] |= {record.get("labels"): record["return"] for record in json.loads(records)}
+    published = {
+        (row["domain"], f"{100 * float(row['feedback']):.0f} %"): float(row["mean"])
+        for row in published_games()
+        if row["strategy"] == "guided" and row["feedback"]
+    }
+    for game, *shown in table.rows:
+        for share, cell in zip(table.header[1:], shown, strict=True):
+            ours = " / ".join(f"{earned[game, name][share]:.1f}" for name in ("guided", "visitation", "uniform"))
+            assert cell == f"{ours} ({published[game, share]:.2f})", (game, share)

@@ -29,6 +29,7 @@ from tests.docs_game_tables import (
     check_control,
     check_expert_spread,
     check_experts,
+    check_few_labels,
     check_full_labels,
     check_games,
     game_rows,
@@ -398,6 +399,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Table], None] | None] = {
         "peak memory",
     ): check_scaling,
     ("question", "result", "details"): check_headlines,
+    ("game", "15 %", "30 %", "45 %", "60 %", "75 %", "90 %"): check_few_labels,
     (
         "strategy",
         "calls",
