@@ -104,8 +104,9 @@ def check_few_labels(table: Table) -> None:
     earned: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for _, _, world, strategy, seed, settings, _, records, *_ in read_archive(ROOT / "docs/archives/networks.jsonl.xz"):
         options = json.loads(settings)
-        if (seed, options["variant"]) == (0, "fast") and "expert_share" not in options["problem"]:
-            earned[world, strategy] |= {record.get("labels"): record["return"] for record in json.loads(records)}
+        if (seed, options.get("variant")) == (0, "fast") and "expert_share" not in options["problem"]:
+            found = [record for record in json.loads(records) if record.get("labels")]
+            earned[world, strategy] |= {record["labels"]: record["return"] for record in found}
     published = {
         (row["domain"], f"{100 * float(row['feedback']):.0f} %"): float(row["mean"])
         for row in published_games()
