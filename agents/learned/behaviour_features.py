@@ -199,14 +199,14 @@ class LabelEffects:
             "missing visits": logarithm(missing * count),
             "missing share": np.clip(missing / np.maximum(behaviour.visits, 1e-9), 0, 1),
             "estimated gain": gain / max(float(np.abs(gain).max()), 1e-12),
-            "estimated gain rank": ranks(gain, data.labelable & ~known),
+            "estimated gain rank": ranks(settled(gain), data.labelable & ~known),
             "next value": np.clip(reached / largest, -1, 1),
             "favoured next value": np.clip(favoured_reached / largest, -1, 1),
             "labelled next": behaviour.moves @ known.astype(np.float64),
             "labelled before": np.clip(visits_before / np.maximum(behaviour.visits, 1e-9), 0, 1),
             "planned visitation": logarithm(planned * count),
             "planned loss": np.clip(loss / max(float(np.abs(loss).max()), 1e-12), -1, 1),
-            "planned loss rank": ranks(loss, data.labelable & ~known),
+            "planned loss rank": ranks(settled(loss), data.labelable & ~known),
         }
 
     def _catch_up(self, labelled: BoolArray) -> None:
@@ -235,6 +235,11 @@ def ranks(values: FloatArray, among: BoolArray) -> FloatArray:
     below, upto = np.searchsorted(order, mine, "left"), np.searchsorted(order, mine, "right")
     out[among] = (below + upto - 1) / 2 / max(len(mine) - 1, 1)
     return out
+
+
+def settled(values: FloatArray) -> FloatArray:
+    """Return values relative to the largest one, without the last digits: equal ones stay equal in ranks."""
+    return np.round(values / max(float(np.abs(values).max()), 1e-300), 9)
 
 
 def logarithm(relative: FloatArray) -> FloatArray:

@@ -61,7 +61,6 @@ class LearnedSelector(SelectorAgent):
     def _load(self, weights: str) -> None:
         self._parts, self.card = read_selector(selector_path(weights))
         self._without, self._names = tuple(self.card["without"]), tuple(self.card["features"])
-        self._moves: csr_array | None = None
 
     def begin(self, view: SelectionView) -> None:
         """Compute the features of the data."""
@@ -69,11 +68,12 @@ class LearnedSelector(SelectorAgent):
         if self.weights == SHIPPED:
             self._load(FIRST if view.dataset.n_states > MOST_STATES else SHIPPED)
         super().begin(view)
-        self._moves = moves_of(view.dataset) if rounds_of(self._parts) else None
 
     def score_features(self, features: Float32Array) -> Float32Array:
         """Return the scores [n], computed without torch."""
-        return score_states(self._parts, features, self._moves)
+        assert self._context is not None
+        moves = moves_of(self._context.structure.dataset) if rounds_of(self._parts) else None
+        return np.asarray(np.round(score_states(self._parts, features, moves), 3))
 
 
 @register("learned-v1")

@@ -30,16 +30,16 @@ def test_first_versions_leave_cells_as_they_were():
 
 
 def test_the_versions_of_agents_that_have_changed():
-    assert [version_of(name) for name in ("uniform", "learned", "imagine", "auto", "best known")] == [1, 2, 1, 2, None]
+    assert [version_of(name) for name in ("uniform", "learned", "imagine", "auto", "best known")] == [1, 3, 1, 4, None]
     cells = find_studies()["zero-call"].cells(1, "exact")
     versions = {cell.strategy: cell.settings.get(VERSION, 1) for cell in cells}
     assert {name for name, version in versions.items() if version > 1} == {"auto", "learned", "learned-v1"}
 
 
 def test_ablations_have_the_version_of_their_agent(monkeypatch):
-    monkeypatch.setattr(agents.AGENTS["imagine"].kind, "version", 3)
+    monkeypatch.setattr(agents.AGENTS["imagine"].kind, "version", 9)
     cells = find_studies()["zero-call"].cells(1, "exact")
-    found = {cell.strategy for cell in cells if cell.settings.get(VERSION) == 3}
+    found = {cell.strategy for cell in cells if cell.settings.get(VERSION) == 9}
     assert found == {"imagine", *(cell.strategy for cell in cells if cell.strategy.startswith("imagine "))}
 
 
@@ -50,6 +50,6 @@ def test_weights_identify_a_selector():
 
 def test_a_strategy_in_the_place_of_another_has_its_own_version():
     cells = [with_agent_version(Cell("zero-call", "Graph", "learned", 0, {"learner": "uds"}))]
-    assert cells[0].settings == {"learner": "uds", VERSION: 2}
+    assert cells[0].settings == {"learner": "uds", VERSION: 3}
     (other,) = chosen_cells(cells, "Graph/agents.heuristics.terminal:Terminal")
     assert other.settings == {"learner": "uds"}

@@ -45,18 +45,6 @@ def test_the_page_of_the_games_quotes_the_archived_runs():
             assert f"{first}, {second} and {third}" in page
 
 
-def test_the_page_of_the_games_quotes_guided():
-    page = " ".join((ARCHIVES[0].parents[1] / "minatar.md").read_text(encoding="utf-8").split())
-    played = {
-        world: [f"{record['return']:.1f}" for record in json.loads(records)]
-        for _, _, world, strategy, seed, settings, _, records, *_ in read_archive(NETWORKS)
-        if (strategy, seed, json.loads(settings)["variant"]) == ("guided", 0, "fast")
-    }
-    assert "Breakout" in played
-    for *most, last in played.values():
-        assert f"{', '.join(most)} and {last}" in page
-
-
 @pytest.mark.parametrize("name", ["control-heuristics", "control-groups"])
 def test_the_studies_of_the_control_worlds_are_complete(name):
     study, stored = find_studies()[name], {row[0] for row in read_archive(CONTROL)}
