@@ -73,7 +73,7 @@ class LearnedSelector(SelectorAgent):
         """Return the scores [n], computed without torch."""
         assert self._context is not None
         moves = moves_of(self._context.structure.dataset) if rounds_of(self._parts) else None
-        return np.asarray(np.round(score_states(self._parts, features, moves), 3))
+        return score_states(self._parts, features, moves)
 
 
 @register("learned-v1")
